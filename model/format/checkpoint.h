@@ -1,0 +1,79 @@
+// One view of a model's files: metadata and named tensors, from a GGUF file
+// (also split) or a Hugging Face folder (safetensors, single or sharded by an
+// index, with its JSON files).
+//
+//   LANEWISE_ASSIGN_OR_RETURN(auto checkpoint, Checkpoint::Open("model.gguf"));
+//   const Tensor* embedding = checkpoint->FindTensor("token_embd.weight");
+//
+// Files are not trusted: every size, count and offset is bounded by the bytes
+// that remain before it is used. Errors name the file, the tensor or key, what
+// was expected and what was found. Limits: limits.h.
+#ifndef LANEWISE_MODEL_FORMAT_CHECKPOINT_H_
+#define LANEWISE_MODEL_FORMAT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/format/metadata.h"
+#include "nlohmann/json.hpp"
+#include "simd/types.h"
+
+namespace lanewise {
+
+struct Tensor {
+  std::string name;
+  std::string file;  // for messages
+  DType type;
+  std::vector<uint64_t> shape;  // slowest axis first (GGUF's order reversed);
+                                // may hold zeros; [] is a scalar
+  absl::Span<const uint8_t>
+      data;  // exactly the bytes of shape and type, little-endian, row by row;
+             // may be unaligned
+
+  uint64_t elements() const;
+};
+
+enum class CheckpointKind : uint8_t { kGguf, kHuggingFace };
+
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  // `path`: a .gguf file (the first of a split set finds the others), a folder
+  // with config.json and safetensors, or a folder that holds exactly one model
+  // in GGUF form.
+  static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(
+      const std::string& path);
+
+  virtual CheckpointKind kind() const = 0;
+  virtual const std::string& path() const = 0;  // as given to Open
+
+  // In the order of the file(s); names are unique.
+  virtual absl::Span<const Tensor> tensors() const = 0;
+  const Tensor* FindTensor(absl::string_view name) const;  // null when absent
+
+  // GGUF only: the file's key-value pairs; empty for a folder.
+  virtual const Metadata& metadata() const = 0;
+
+  // Folder only: a JSON file beside the weights ("config.json",
+  // "tokenizer.json", …), parsed. NOT_FOUND when there is none.
+  virtual absl::StatusOr<nlohmann::json> ReadJson(
+      absl::string_view name) const = 0;
+  // Folder only: the bytes of such a file ("chat_template.jinja").
+  virtual absl::StatusOr<std::string> ReadText(
+      absl::string_view name) const = 0;
+
+  // Tells the system that a tensor's bytes will not be read again, so that its
+  // pages can go.
+  virtual void Release(const Tensor& tensor) const {}
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_FORMAT_CHECKPOINT_H_

@@ -1,0 +1,65 @@
+// Typed key-value metadata of a GGUF file.
+#ifndef LANEWISE_MODEL_FORMAT_METADATA_H_
+#define LANEWISE_MODEL_FORMAT_METADATA_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lanewise {
+
+// Integers of every width are kept as int64 or (uint64 beyond its range)
+// uint64; floats as double. Arrays are homogeneous.
+using MetadataValue =
+    std::variant<bool, int64_t, uint64_t, double, std::string,
+                 std::vector<bool>, std::vector<int64_t>, std::vector<uint64_t>,
+                 std::vector<double>, std::vector<std::string>>;
+
+class Metadata {
+ public:
+  explicit Metadata(std::string file = "") : file_(std::move(file)) {}
+
+  // False when the key is there already.
+  bool Insert(std::string key, MetadataValue value);
+
+  bool Has(absl::string_view key) const;
+  const MetadataValue* Find(absl::string_view key) const;  // null when absent
+  const std::vector<std::string>& keys() const {
+    return keys_;
+  }  // in the order of the file
+  const std::string& file() const { return file_; }
+
+  // Typed access. NOT_FOUND when absent, INVALID_ARGUMENT ("file: key: expected
+  // …, found …") for another type or a value out of range. GetFloat takes
+  // integers too. GetUint takes any integer type that is not negative.
+  absl::StatusOr<bool> GetBool(absl::string_view key) const;
+  absl::StatusOr<int64_t> GetInt(absl::string_view key) const;
+  absl::StatusOr<uint64_t> GetUint(absl::string_view key, uint64_t max) const;
+  absl::StatusOr<double> GetFloat(absl::string_view key) const;
+  absl::StatusOr<absl::string_view> GetString(absl::string_view key) const;
+  absl::StatusOr<const std::vector<std::string>*> GetStrings(
+      absl::string_view key) const;
+  absl::StatusOr<std::vector<int64_t>> GetInts(absl::string_view key) const;
+  absl::StatusOr<std::vector<double>> GetFloats(absl::string_view key) const;
+
+  // The same with a default for an absent key (a wrong type stays an error).
+  absl::StatusOr<bool> GetBoolOr(absl::string_view key, bool absent) const;
+  absl::StatusOr<uint64_t> GetUintOr(absl::string_view key, uint64_t max,
+                                     uint64_t absent) const;
+  absl::StatusOr<double> GetFloatOr(absl::string_view key, double absent) const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> keys_;
+  absl::flat_hash_map<std::string, MetadataValue> values_;
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_FORMAT_METADATA_H_
