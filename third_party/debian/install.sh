@@ -14,10 +14,12 @@ die() {
   exit 1
 }
 
-# The last error in a log, as the reason behind a one-line message.
+# What a log gives as the reason: the first file that could not be fetched, else
+# the last error, else the last line.
 reason() {
   local line
-  line=$(grep -aE '^(E|Err|W|dpkg|tar)[:-]' "$1" | tail -n1 || true)
+  line=$(grep -am1 'Failed to fetch' "$1" || true)
+  [[ -n $line ]] || line=$(grep -aE '^(E|W|dpkg|tar)[:-]' "$1" | tail -n1 || true)
   [[ -n $line ]] || line=$(grep -av '^[[:space:]]*$' "$1" | tail -n1 || true)
   echo "${line:-no reason given}"
 }
