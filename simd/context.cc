@@ -2,23 +2,15 @@
 
 #include <cfenv>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "hwy/contrib/thread_pool/thread_pool.h"
 #include "simd/cpu_count.h"
+#include "simd/thread_pool.h"
 
 namespace lanewise {
-
-struct Context::Pool {
-  explicit Pool(size_t threads) : workers(threads) {}
-
-  std::mutex busy;
-  hwy::ThreadPool workers;
-};
 
 absl::StatusOr<std::unique_ptr<Context>> Context::Create(
     const Options& options) {
@@ -34,28 +26,15 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(
 }
 
 Context::Context(const Target& target, size_t threads)
-    : target_(target), threads_(threads) {
-  if (threads > 1) {
-    // Workers inherit the floating-point environment of the thread that starts
-    // them.
-    const ScopedFloatEnvironment environment;
-    pool_ = std::make_unique<Pool>(threads);
-  }
-}
+    : target_(target),
+      pool_(threads > 1 ? std::make_unique<ThreadPool>(threads) : nullptr),
+      threads_(pool_ != nullptr ? pool_->threads() : 1) {}
 
 Context::~Context() = default;
 
 void Context::ParallelFor(size_t tasks,
                           absl::FunctionRef<void(size_t, size_t)> task) const {
-  if (tasks > 1 && pool_ != nullptr) {
-    const std::unique_lock<std::mutex> lock(pool_->busy, std::try_to_lock);
-    if (lock.owns_lock()) {
-      pool_->workers.Run(0, tasks, [&](uint64_t index, size_t thread) {
-        task(static_cast<size_t>(index), thread);
-      });
-      return;
-    }
-  }
+  if (tasks > 1 && threads_ > 1 && pool_->TryRun(tasks, task)) return;
   for (size_t index = 0; index < tasks; ++index) task(index, 0);
 }
 

@@ -18,10 +18,13 @@
 
 namespace lanewise {
 
+class ThreadPool;
+
 class Context {
  public:
   struct Options {
-    size_t threads = 0;            // 0: DefaultThreadCount()
+    size_t threads = 0;            // 0: DefaultThreadCount(); fewer when the
+                                   // system refuses to start as many
     std::optional<Target> target;  // unset: Target::Best()
   };
 
@@ -40,20 +43,20 @@ class Context {
 
   // Calls task(index, thread) once for each index in [0, tasks), spread over
   // the threads, and returns when all are done; thread < threads() is unique
-  // among calls that run at the same time. The calling thread takes part. Runs
-  // on the calling thread alone when there is one task or when the pool is busy
-  // with another caller's loop.
+  // among the calls of this loop that run at the same time. The calling thread
+  // takes part. Runs on the calling thread alone when there is one task or when
+  // the threads are busy with another loop, as they are when a task calls
+  // ParallelFor.
   void ParallelFor(
       size_t tasks,
       absl::FunctionRef<void(size_t index, size_t thread)> task) const;
 
  private:
-  struct Pool;
   Context(const Target& target, size_t threads);
 
   Target target_;
+  std::unique_ptr<ThreadPool> pool_;  // null for one thread
   size_t threads_;
-  std::unique_ptr<Pool> pool_;
 };
 
 // Floating-point environment of the numerics contract (round to nearest even,
