@@ -3,8 +3,8 @@
 #ifndef LANEWISE_TESTS_SIMD_KERNEL_TEST_H_
 #define LANEWISE_TESTS_SIMD_KERNEL_TEST_H_
 
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -51,7 +51,7 @@ class TestRandom {
     return z ^ (z >> 31);
   }
   float Uniform(float low, float high) {
-    return low + (high - low) * static_cast<float>(Bits() >> 40) * 0x1p-24f;
+    return low + (high - low) * (static_cast<float>(Bits() >> 40) * 0x1p-24f);
   }
   std::vector<float> Uniforms(size_t n, float low = -1.0f, float high = 1.0f) {
     std::vector<float> values(n);
