@@ -21,23 +21,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/format/metadata.h"
+#include "model/format/tensor.h"
 #include "nlohmann/json.hpp"
-#include "simd/types.h"
 
 namespace lanewise {
-
-struct Tensor {
-  std::string name;
-  std::string file;  // for messages
-  DType type;
-  std::vector<uint64_t> shape;  // slowest axis first (GGUF's order reversed);
-                                // may hold zeros; [] is a scalar
-  absl::Span<const uint8_t>
-      data;  // exactly the bytes of shape and type, little-endian, row by row;
-             // may be unaligned
-
-  uint64_t elements() const;
-};
 
 enum class CheckpointKind : uint8_t { kGguf, kHuggingFace };
 
@@ -56,13 +43,28 @@ class Checkpoint {
 
   // In the order of the file(s); names are unique.
   virtual absl::Span<const Tensor> tensors() const = 0;
-  const Tensor* FindTensor(absl::string_view name) const;  // null when absent
+  // Tensors of types that this library cannot use.
+  virtual absl::Span<const UnsupportedTensor> unsupported() const = 0;
+  virtual const Tensor* FindTensor(
+      absl::string_view name) const = 0;  // null when absent
+  // The same with the reason as a status: NOT_FOUND, or UNIMPLEMENTED for a
+  // tensor of unsupported().
+  virtual absl::StatusOr<const Tensor*> RequireTensor(
+      absl::string_view name) const = 0;
+
+  // Copies out.size() bytes of a tensor's data from `offset` on. Unlike reading
+  // Tensor::data this survives a file that is cut short meanwhile (DATA_LOSS),
+  // at the same speed: load weights through it, in pieces that fit the cache.
+  // Threads may call it at once.
+  virtual absl::Status Read(const Tensor& tensor, uint64_t offset,
+                            absl::Span<uint8_t> out) const = 0;
 
   // GGUF only: the file's key-value pairs; empty for a folder.
   virtual const Metadata& metadata() const = 0;
 
   // Folder only: a JSON file beside the weights ("config.json",
-  // "tokenizer.json", …), parsed. NOT_FOUND when there is none.
+  // "tokenizer.json", "1_Pooling/config.json", …), parsed. NOT_FOUND when there
+  // is none. Absolute names and ".." are refused.
   virtual absl::StatusOr<nlohmann::json> ReadJson(
       absl::string_view name) const = 0;
   // Folder only: the bytes of such a file ("chat_template.jinja").
@@ -71,7 +73,7 @@ class Checkpoint {
 
   // Tells the system that a tensor's bytes will not be read again, so that its
   // pages can go.
-  virtual void Release(const Tensor& tensor) const {}
+  virtual void Release(const Tensor& tensor) const = 0;
 };
 
 }  // namespace lanewise
