@@ -56,16 +56,30 @@ void StoreKv(const Context& context, const KvShape& shape, const KvPages& kv,
              size_t first, size_t rows, const float* k, size_t k_stride,
              const float* v, size_t v_stride);
 
+// What is added to scores beside the query and the key: relative positions by
+// bucket (T5), disentangled terms (DeBERTa), padding inside a sequence.
+class ScoreBias {
+ public:
+  virtual ~ScoreBias() = default;
+  // bias[j], j < kKeysPerPage, for key first_key + j of row `row` of sequence
+  // `sequence` of the call. −inf gives the key no weight, but its value is
+  // still multiplied. Called from several threads, once per row, head and tile.
+  virtual void Fill(size_t sequence, size_t head, size_t row, size_t first_key,
+                    float* bias) const = 0;
+};
+
 struct AttentionParams {
   size_t heads;  // a multiple of kv_heads; query head h reads kv head h /
                  // (heads / kv_heads)
   KvShape kv;
   float scale;           // of the scores
   bool causal = true;    // a row at position p sees keys <= p
-  size_t window = 0;     // > 0: only keys > p - window
+  size_t window = 0;     // > 0: only keys > p - window; without causal also
+                         // only keys < p + window
   float softcap = 0.0f;  // > 0: s = softcap * tanh(s / softcap)
   const float* alibi_slopes =
       nullptr;  // [heads]: s += slope * key_position (ALiBi, arXiv:2108.12409)
+  const ScoreBias* bias = nullptr;  // added after the slopes
   const float* sinks =
       nullptr;  // [heads]: one more logit in the denominator, without a value
 };

@@ -1,0 +1,339 @@
+// Register-tiled inner loops of attention: scores of R rows against panels of
+// 16 keys, and the weighted sum of values into R rows. Included by
+// attention_block.cc only, after highway.h.
+#if defined(LANEWISE_SIMD_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LANEWISE_SIMD_ATTENTION_INL_H_
+#undef LANEWISE_SIMD_ATTENTION_INL_H_
+#else
+#define LANEWISE_SIMD_ATTENTION_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "simd/attention_block.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lanewise {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes, so that a panel is a whole number of vectors.
+using DF = hn::CappedTag<float, kAttentionLanes>;
+using VF = hn::Vec<DF>;
+
+HWY_INLINE VF LoadFloats(DF d, const float* p) { return hn::LoadU(d, p); }
+// Exact, subnormals and infinities included: Highway's own for targets without
+// an instruction turns infinities into 65536.
+template <class VH>
+HWY_INLINE VF Widen(DF d, VH halves) {
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_ARCH_ARM
+  return hn::PromoteTo(d, halves);
+#else
+  const hn::RebindToUnsigned<DF> du;
+  const hn::Rebind<uint16_t, DF> dh;
+  const auto bits = hn::PromoteTo(du, hn::BitCast(dh, halves));
+  const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7FFFu)));
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+  const auto finite =
+      hn::BitCast(du, hn::Mul(hn::BitCast(d, magnitude), hn::Set(d, 0x1p112f)));
+  const auto special = hn::Or(magnitude, hn::Set(du, 0x7F800000u));
+  const auto is_finite = hn::Lt(magnitude, hn::Set(du, 0x7C00u << 13));
+  return hn::BitCast(d,
+                     hn::Or(hn::IfThenElse(is_finite, finite, special), sign));
+#endif
+}
+HWY_INLINE VF LoadFloats(DF d, const hwy::float16_t* p) {
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  return Widen(d, hn::LoadU(dh, p));
+}
+HWY_INLINE VF LoadFloats(DF d, const hwy::bfloat16_t* p) {
+  const hn::Rebind<hwy::bfloat16_t, DF> dh;
+  return hn::PromoteTo(d, hn::LoadU(dh, p));
+}
+
+// The first n < Lanes(d) elements, zeros behind; reads no further.
+HWY_INLINE VF LoadFloatsN(DF d, const float* p, size_t n) {
+  return hn::LoadN(d, p, n);
+}
+HWY_INLINE VF LoadFloatsN(DF d, const hwy::float16_t* p, size_t n) {
+  return Widen(d, hn::LoadN(hn::Rebind<hwy::float16_t, DF>(), p, n));
+}
+HWY_INLINE VF LoadFloatsN(DF d, const hwy::bfloat16_t* p, size_t n) {
+  return hn::PromoteTo(d, hn::LoadN(hn::Rebind<hwy::bfloat16_t, DF>(), p, n));
+}
+
+#if !HWY_HAVE_SCALABLE
+
+constexpr size_t kLanes = hn::MaxLanes(DF());
+constexpr size_t kPanelVectors = kAttentionLanes / kLanes;
+// Accumulators that fit in the registers beside operands: AVX-512 and the
+// 128-bit targets other than x86 have 32.
+constexpr size_t kAccumulators =
+    (kLanes == 16 || (!HWY_ARCH_X86 && kLanes == 4)) ? 24 : 12;
+constexpr size_t kMaxTileRows =
+    HWY_MIN(size_t{6}, HWY_MAX(size_t{1}, kAccumulators / kPanelVectors));
+
+HWY_INLINE size_t Lanes() { return kLanes; }
+
+// Panels that ScoreTile takes at once for R rows.
+template <size_t R>
+constexpr size_t ScorePanels() {
+  return kAccumulators / (R * kPanelVectors) >= 4   ? 4
+         : kAccumulators / (R * kPanelVectors) >= 2 ? 2
+                                                    : 1;
+}
+
+// s[r * 64 + j] = scale · Σ q[d * R + r] · k[d][j], a chain over d ascending,
+// for P panels of keys. Bound: P·16·R multiply-adds per d against P·16 loaded
+// keys (and conversions) and R broadcasts: with R >= 2 the FMA units are the
+// limit, with R = 1 the memory that holds K.
+template <size_t R, size_t P, class T>
+HWY_INLINE void ScoreTile(const float* HWY_RESTRICT q, const T* HWY_RESTRICT k,
+                          size_t dims, VF scale, float* HWY_RESTRICT s) {
+  constexpr size_t kVectors = P * kPanelVectors;
+  const DF d;
+  const size_t panel = dims * kAttentionLanes;
+  VF acc[R][kVectors];
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(16)
+    for (size_t c = 0; c < kVectors; ++c) acc[r][c] = hn::Zero(d);
+  }
+  for (size_t i = 0; i < dims; ++i) {
+    VF keys[kVectors];
+    HWY_UNROLL(16)
+    for (size_t c = 0; c < kVectors; ++c) {
+      keys[c] =
+          LoadFloats(d, k + c / kPanelVectors * panel + i * kAttentionLanes +
+                            c % kPanelVectors * kLanes);
+    }
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < R; ++r) {
+      const VF query = hn::Set(d, q[i * R + r]);
+      HWY_UNROLL(16)
+      for (size_t c = 0; c < kVectors; ++c) {
+        acc[r][c] = hn::MulAdd(query, keys[c], acc[r][c]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(16)
+    for (size_t c = 0; c < kVectors; ++c) {
+      hn::StoreU(hn::Mul(acc[r][c], scale), d,
+                 s + r * kKeysPerPage + c * kLanes);
+    }
+  }
+}
+
+// Columns of one call of ValueTile.
+struct ValueColumns {
+  size_t first;   // column of the first vector
+  size_t last;    // of the last vector, which may overlap the one before
+  size_t loaded;  // elements per vector; less than Lanes() only where v_dim is
+};
+
+// o[r][c] = o[r][c] · factor[r], then for keys j of [begin, end) ascending
+// o[r][c] = fma(p[r * 64 + j], v[j][c], o[r][c]), for C vectors of columns kept
+// in registers. Bound as for ScoreTile, with keys in the place of dimensions.
+template <size_t R, size_t C, bool kShort, class T>
+HWY_INLINE void ValueTile(const float* HWY_RESTRICT p,
+                          const float* HWY_RESTRICT factor,
+                          const T* HWY_RESTRICT v, size_t v_dim,
+                          const ValueColumns& columns, size_t begin, size_t end,
+                          float* HWY_RESTRICT o, size_t stride) {
+  const DF d;
+  VF acc[R][C];
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < R; ++r) {
+    const VF f = hn::Set(d, factor[r]);
+    HWY_UNROLL(8)
+    for (size_t c = 0; c < C; ++c) {
+      acc[r][c] = hn::Mul(hn::LoadU(d, o + r * stride + c * kLanes), f);
+    }
+  }
+  for (size_t j = begin; j < end; ++j) {
+    const T* HWY_RESTRICT row = v + j * v_dim;
+    VF values[C];
+    HWY_UNROLL(8)
+    for (size_t c = 0; c < C; ++c) {
+      if constexpr (kShort) {
+        values[c] = LoadFloatsN(d, row, columns.loaded);
+      } else {
+        values[c] =
+            LoadFloats(d, c + 1 == C ? row + columns.last
+                                     : row + columns.first + c * kLanes);
+      }
+    }
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < R; ++r) {
+      const VF weight = hn::Set(d, p[r * kKeysPerPage + j]);
+      HWY_UNROLL(8)
+      for (size_t c = 0; c < C; ++c) {
+        acc[r][c] = hn::MulAdd(weight, values[c], acc[r][c]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < R; ++r) {
+    HWY_UNROLL(8)
+    for (size_t c = 0; c < C; ++c) {
+      hn::StoreU(acc[r][c], d, o + r * stride + c * kLanes);
+    }
+  }
+}
+
+#else  // HWY_HAVE_SCALABLE: vectors cannot be array elements, so up to four
+       // rows in named registers, one vector of keys or columns at a time.
+
+constexpr size_t kMaxTileRows = 4;
+
+HWY_INLINE size_t Lanes() { return hn::Lanes(DF()); }
+
+template <size_t R>
+constexpr size_t ScorePanels() {
+  return 1;
+}
+
+template <size_t R, size_t P, class T>
+HWY_INLINE void ScoreTile(const float* HWY_RESTRICT q, const T* HWY_RESTRICT k,
+                          size_t dims, VF scale, float* HWY_RESTRICT s) {
+  static_assert(P == 1 && R <= 4, "see kMaxTileRows");
+  const DF d;
+  for (size_t c = 0; c < kAttentionLanes; c += Lanes()) {
+    VF a0 = hn::Zero(d), a1 = a0, a2 = a0, a3 = a0;
+    for (size_t i = 0; i < dims; ++i) {
+      const VF keys = LoadFloats(d, k + i * kAttentionLanes + c);
+      const float* HWY_RESTRICT query = q + i * R;
+      a0 = hn::MulAdd(hn::Set(d, query[0]), keys, a0);
+      if constexpr (R > 1) a1 = hn::MulAdd(hn::Set(d, query[1]), keys, a1);
+      if constexpr (R > 2) a2 = hn::MulAdd(hn::Set(d, query[2]), keys, a2);
+      if constexpr (R > 3) a3 = hn::MulAdd(hn::Set(d, query[3]), keys, a3);
+    }
+    hn::StoreU(hn::Mul(a0, scale), d, s + c);
+    if constexpr (R > 1)
+      hn::StoreU(hn::Mul(a1, scale), d, s + kKeysPerPage + c);
+    if constexpr (R > 2)
+      hn::StoreU(hn::Mul(a2, scale), d, s + 2 * kKeysPerPage + c);
+    if constexpr (R > 3)
+      hn::StoreU(hn::Mul(a3, scale), d, s + 3 * kKeysPerPage + c);
+  }
+}
+
+struct ValueColumns {
+  size_t first;
+  size_t last;
+  size_t loaded;
+};
+
+template <size_t R, size_t C, bool kShort, class T>
+HWY_INLINE void ValueTile(const float* HWY_RESTRICT p,
+                          const float* HWY_RESTRICT factor,
+                          const T* HWY_RESTRICT v, size_t v_dim,
+                          const ValueColumns& columns, size_t begin, size_t end,
+                          float* HWY_RESTRICT o, size_t stride) {
+  static_assert(C == 1 && R <= 4, "see kMaxTileRows");
+  const DF d;
+  VF a0 = hn::Mul(hn::LoadU(d, o), hn::Set(d, factor[0]));
+  VF a1 = a0, a2 = a0, a3 = a0;
+  if constexpr (R > 1)
+    a1 = hn::Mul(hn::LoadU(d, o + stride), hn::Set(d, factor[1]));
+  if constexpr (R > 2)
+    a2 = hn::Mul(hn::LoadU(d, o + 2 * stride), hn::Set(d, factor[2]));
+  if constexpr (R > 3)
+    a3 = hn::Mul(hn::LoadU(d, o + 3 * stride), hn::Set(d, factor[3]));
+  for (size_t j = begin; j < end; ++j) {
+    const T* HWY_RESTRICT row = v + j * v_dim;
+    const VF values = kShort ? LoadFloatsN(d, row, columns.loaded)
+                             : LoadFloats(d, row + columns.last);
+    const float* HWY_RESTRICT w = p + j;
+    a0 = hn::MulAdd(hn::Set(d, w[0]), values, a0);
+    if constexpr (R > 1)
+      a1 = hn::MulAdd(hn::Set(d, w[kKeysPerPage]), values, a1);
+    if constexpr (R > 2)
+      a2 = hn::MulAdd(hn::Set(d, w[2 * kKeysPerPage]), values, a2);
+    if constexpr (R > 3)
+      a3 = hn::MulAdd(hn::Set(d, w[3 * kKeysPerPage]), values, a3);
+  }
+  hn::StoreU(a0, d, o);
+  if constexpr (R > 1) hn::StoreU(a1, d, o + stride);
+  if constexpr (R > 2) hn::StoreU(a2, d, o + 2 * stride);
+  if constexpr (R > 3) hn::StoreU(a3, d, o + 3 * stride);
+}
+
+#endif  // HWY_HAVE_SCALABLE
+
+// ScoreTile for panels [begin, end) of a page.
+template <size_t R, class T>
+HWY_INLINE void ScorePage(const float* HWY_RESTRICT q, const T* HWY_RESTRICT k,
+                          size_t dims, float scale, size_t begin, size_t end,
+                          float* HWY_RESTRICT s) {
+  constexpr size_t kPanels = ScorePanels<R>();
+  const VF vscale = hn::Set(DF(), scale);
+  size_t panel = begin;
+  for (; panel + kPanels <= end; panel += kPanels) {
+    ScoreTile<R, kPanels>(q, k + panel * dims * kAttentionLanes, dims, vscale,
+                          s + panel * kAttentionLanes);
+  }
+  for (; kPanels > 1 && panel < end; ++panel) {
+    ScoreTile<R, 1>(q, k + panel * dims * kAttentionLanes, dims, vscale,
+                    s + panel * kAttentionLanes);
+  }
+}
+
+// ValueTile for all columns. Vector c of a row of o holds columns
+// [min(c·N, v_dim − N), …): the last one overlaps its neighbour rather than
+// reading past the end, and both hold the same bits there.
+template <size_t R, class T>
+HWY_INLINE void ValuePage(const float* HWY_RESTRICT p,
+                          const float* HWY_RESTRICT factor,
+                          const T* HWY_RESTRICT v, size_t v_dim, size_t begin,
+                          size_t end, float* HWY_RESTRICT o, size_t stride) {
+  const size_t n = Lanes();
+  if (v_dim < n) {
+    ValueTile<R, 1, true>(p, factor, v, v_dim, {0, 0, v_dim}, begin, end, o,
+                          stride);
+    return;
+  }
+  const size_t vectors = (v_dim + n - 1) / n;
+  size_t c = 0;
+#if !HWY_HAVE_SCALABLE
+  constexpr size_t kWide = R * 8 <= kAccumulators   ? 8
+                           : R * 4 <= kAccumulators ? 4
+                           : R * 2 <= kAccumulators ? 2
+                                                    : 1;
+  for (; c + kWide <= vectors; c += kWide) {
+    const size_t last = HWY_MIN((c + kWide - 1) * n, v_dim - n);
+    ValueTile<R, kWide, false>(p, factor, v, v_dim, {c * n, last, n}, begin,
+                               end, o + c * n, stride);
+  }
+  if constexpr (kWide > 4) {
+    for (; c + 4 <= vectors; c += 4) {
+      const size_t last = HWY_MIN((c + 3) * n, v_dim - n);
+      ValueTile<R, 4, false>(p, factor, v, v_dim, {c * n, last, n}, begin, end,
+                             o + c * n, stride);
+    }
+  }
+  if constexpr (kWide > 2) {
+    for (; c + 2 <= vectors; c += 2) {
+      const size_t last = HWY_MIN((c + 1) * n, v_dim - n);
+      ValueTile<R, 2, false>(p, factor, v, v_dim, {c * n, last, n}, begin, end,
+                             o + c * n, stride);
+    }
+  }
+#endif
+  for (; c < vectors; ++c) {
+    const size_t column = HWY_MIN(c * n, v_dim - n);
+    ValueTile<R, 1, false>(p, factor, v, v_dim, {column, column, n}, begin, end,
+                           o + c * n, stride);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace lanewise
+HWY_AFTER_NAMESPACE();
+
+#endif  // LANEWISE_SIMD_ATTENTION_INL_H_
