@@ -1,9 +1,9 @@
 #include "simd/cpu_count.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <fstream>
-#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -122,14 +122,17 @@ double CgroupCpuQuota(const std::string& root) {
   return smallest;
 }
 
-size_t DefaultThreadCount() {
-  size_t count = AffinityCount();
-  if (count == 0) count = std::thread::hardware_concurrency();
-  const double quota = CgroupCpuQuota("/");
-  if (quota > 0.0 && quota < static_cast<double>(count)) {
-    count = static_cast<size_t>(quota);
+size_t ThreadsWithinQuota(size_t cpus, double quota) {
+  if (quota > 0.0 && quota < static_cast<double>(cpus)) {
+    cpus = static_cast<size_t>(quota);
   }
-  return std::max<size_t>(count, 1);
+  return std::max<size_t>(cpus, 1);
+}
+
+size_t DefaultThreadCount() {
+  size_t cpus = AffinityCount();
+  if (cpus == 0) cpus = std::thread::hardware_concurrency();
+  return ThreadsWithinQuota(cpus, CgroupCpuQuota("/"));
 }
 
 }  // namespace lanewise

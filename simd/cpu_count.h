@@ -12,6 +12,9 @@ namespace lanewise {
 // v2); at least 1.
 size_t DefaultThreadCount();
 
+// `cpus` cut down to the floor of `quota` CPUs (0: none); at least 1.
+size_t ThreadsWithinQuota(size_t cpus, double quota);
+
 // The quota in CPUs found under `root` (normally "/") for the process, from
 // root/proc/self/cgroup and root/sys/fs/cgroup; 0 when there is none. Separate
 // for tests with a made-up tree.
