@@ -88,6 +88,10 @@ HWY_INLINE float MaskRow(const AttentionBlock& block, const Tile& tile,
   const size_t stop = tile.panel_end * kAttentionLanes;
   for (size_t j = tile.panel_begin * kAttentionLanes; j < stop; j += n) {
     VF score = hn::LoadU(d, s + j);
+    if (params.softcap > 0.0f) {
+      const VF cap = hn::Set(d, params.softcap);
+      score = hn::Mul(cap, Tanh(d, hn::Div(score, cap)));
+    }
     if (params.alibi_slopes != nullptr) {
       const VF key = hn::Iota(d, static_cast<float>(tile.first_key + j));
       score = hn::Add(score,

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -46,6 +45,18 @@ inline float ScalarExp(float x) {
   }
   p = std::fma(r * r, p, r) + 1.0f;
   return std::ldexp(p, static_cast<int>(n));
+}
+
+// Tanh of simd/math-inl.h, one lane.
+inline float ScalarTanh(float x) {
+  const float a = std::fabs(x), z = a * a;
+  float p = -6.09671418e-3f;
+  for (const float c :
+       {2.09971797e-2f, -5.38509078e-2f, 0.133327693f, -0.333333284f}) {
+    p = std::fma(p, z, c);
+  }
+  if (a < 0.625f) return std::copysign(std::fma(a * z, p, a), x);
+  return std::copysign(1.0f - 2.0f / (ScalarExp(a + a) + 1.0f), x);
 }
 
 // One sequence with its queries, keys and values in row-major order.
@@ -183,12 +194,8 @@ inline void MergeScalar(const ScalarState& from, ScalarState* to) {
   to->m = m;
 }
 
-// Tanh of the soft-cap, so that a test states which it expects.
-using TanhFunction = std::function<float(float)>;
-
 inline void ScalarTile(const AttentionCase& c, size_t row, size_t head,
-                       size_t tile, const TanhFunction& tanh,
-                       ScalarState* state) {
+                       size_t tile, ScalarState* state) {
   const size_t kv_head = head / (c.heads / c.kv_heads);
   const size_t count = std::min(kKeysPerPage, c.keys - tile);
   float bias[kKeysPerPage] = {};
@@ -204,7 +211,7 @@ inline void ScalarTile(const AttentionCase& c, size_t row, size_t head,
                      RoundTo(c.type, key), dot);
     }
     s[j] = dot * c.scale;
-    if (c.softcap > 0.0f) s[j] = c.softcap * tanh(s[j] / c.softcap);
+    if (c.softcap > 0.0f) s[j] = c.softcap * ScalarTanh(s[j] / c.softcap);
     if (!c.slopes.empty()) {
       const float term = c.slopes[head] * static_cast<float>(tile + j);
       s[j] += term;
@@ -230,8 +237,7 @@ inline void ScalarTile(const AttentionCase& c, size_t row, size_t head,
 }
 
 // [rows, heads, v_dim] in the order of the contract.
-inline std::vector<float> ExactAttention(const AttentionCase& c,
-                                         const TanhFunction& tanh = nullptr) {
+inline std::vector<float> ExactAttention(const AttentionCase& c) {
   std::vector<float> out;
   for (size_t row = 0; row < c.rows; ++row) {
     for (size_t head = 0; head < c.heads; ++head) {
@@ -241,7 +247,7 @@ inline std::vector<float> ExactAttention(const AttentionCase& c,
         segment.o.resize(c.v_dim);
         const size_t end = std::min(c.keys, first + kKeysPerSegment);
         for (size_t tile = first; tile < end; tile += kKeysPerPage) {
-          ScalarTile(c, row, head, tile, tanh, &segment);
+          ScalarTile(c, row, head, tile, &segment);
         }
         if (total.empty()) {
           total = segment;

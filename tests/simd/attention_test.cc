@@ -228,6 +228,16 @@ TEST(Attention, Sinks) {
   }
 }
 
+TEST(Attention, SoftCap) {
+  AttentionCase c = Decoder(9, 100);
+  c.query_size = 8.0f;  // scores on both sides of the cap
+  c.slopes = {0.5f, 0.0625f, 0.00390625f};
+  for (const float softcap : {0.5f, 2.0f, 50.0f}) {
+    c.softcap = softcap;
+    ExpectContract(c.Fill());
+  }
+}
+
 TEST(Attention, HugeScores) {
   AttentionCase c = Decoder(7, 200);
   c.query_size = 2000.0f;
