@@ -78,7 +78,8 @@ for key in /usr/share/keyrings/debian-archive-keyring.{gpg,pgp}; do [[ ! -e $key
 } >"$work/apt/sources.list"
 touch "$work/apt/status"
 # Given with -c, this is read after the system's own configuration: Acquire's
-# proxies and the like stay, and these win. Hooks that touch the system go.
+# proxies and the like stay, and these win. Hooks that touch the system go. A
+# mirror may be a snapshot of an older day: packages are signed all the same.
 cat >"$work/apt/apt.conf" <<C
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -93,6 +94,7 @@ Dir::State::lists "$work/apt/lists";
 Dir::State::status "$work/apt/status";
 Dir::Cache "$work/apt";
 Dir::Cache::archives "$work/apt/archives";
+Acquire::Check-Valid-Until "false";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
