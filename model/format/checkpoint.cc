@@ -258,4 +258,10 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::Open(
   return OpenFile(path);
 }
 
+absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::FromBytes(
+    std::string name, std::vector<uint8_t> gguf) {
+  LANEWISE_ASSIGN_OR_RETURN(Gguf read, Gguf::FromBytes(name, std::move(gguf)));
+  return std::make_unique<GgufCheckpoint>(std::move(name), std::move(read));
+}
+
 }  // namespace lanewise

@@ -33,10 +33,15 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
 
   // `path`: a .gguf file (the first of a split set finds the others), a folder
-  // with config.json and safetensors, or a folder that holds exactly one model
-  // in GGUF form.
+  // with config.json and safetensors (model.safetensors, else the files that
+  // model.safetensors.index.json names, else the only .safetensors file), or a
+  // folder that holds exactly one model in GGUF form.
   static absl::StatusOr<std::unique_ptr<Checkpoint>> Open(
       const std::string& path);
+
+  // A GGUF file in memory; `name` stands for its path.
+  static absl::StatusOr<std::unique_ptr<Checkpoint>> FromBytes(
+      std::string name, std::vector<uint8_t> gguf);
 
   virtual CheckpointKind kind() const = 0;
   virtual const std::string& path() const = 0;  // as given to Open
@@ -54,8 +59,8 @@ class Checkpoint {
 
   // Copies out.size() bytes of a tensor's data from `offset` on. Unlike reading
   // Tensor::data this survives a file that is cut short meanwhile (DATA_LOSS),
-  // at the same speed: load weights through it, in pieces that fit the cache.
-  // Threads may call it at once.
+  // at nearly the same speed: load weights through it, in pieces of about 1
+  // MiB. Threads may call it at once.
   virtual absl::Status Read(const Tensor& tensor, uint64_t offset,
                             absl::Span<uint8_t> out) const = 0;
 

@@ -1,9 +1,5 @@
 #include "model/format/gguf.h"
 
-#include <sys/stat.h>
-
-#include <cstdio>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -14,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "model/format/gguf_part.h"
 #include "model/format/limits.h"
+#include "model/format/text_file.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
@@ -59,17 +56,12 @@ absl::StatusOr<std::string> PrefixOf(const std::string& path,
   return path.substr(0, path.size() - suffix.size());
 }
 
-bool Exists(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0;
-}
-
 absl::Status CheckShardsExist(const std::string& path,
                               const std::string& prefix, uint64_t count) {
   std::vector<std::string> missing;
   for (uint64_t no = 1; no < count; ++no) {
     std::string name = prefix + Suffix(no, count);
-    if (!Exists(name)) missing.push_back(std::move(name));
+    if (!FileExists(name)) missing.push_back(std::move(name));
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(path, ": split.count: expected ",

@@ -1,6 +1,5 @@
 // The key-value pairs of a GGUF header.
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>

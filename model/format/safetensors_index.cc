@@ -1,6 +1,4 @@
 // Models in several safetensors files with an index.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -74,11 +72,6 @@ absl::StatusOr<WeightMap> ReadWeightMap(const std::string& path) {
   return map;
 }
 
-bool Exists(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0;
-}
-
 absl::Status CheckFiles(const std::string& path, const std::string& folder,
                         const std::vector<std::string>& shards) {
   if (shards.size() > kMaxShards) {
@@ -88,7 +81,7 @@ absl::Status CheckFiles(const std::string& path, const std::string& folder,
   }
   std::vector<std::string> missing;
   for (const std::string& shard : shards) {
-    if (!Exists(folder + shard)) missing.push_back(shard);
+    if (!FileExists(folder + shard)) missing.push_back(shard);
   }
   if (missing.empty()) return absl::OkStatus();
   std::vector<std::string> beside;

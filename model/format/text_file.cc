@@ -1,6 +1,7 @@
 #include "model/format/text_file.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,6 +27,11 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   LANEWISE_RETURN_IF_ERROR(file.ReadAt(
       0, absl::MakeSpan(reinterpret_cast<uint8_t*>(text.data()), text.size())));
   return text;
+}
+
+bool FileExists(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0;
 }
 
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {

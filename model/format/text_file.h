@@ -12,6 +12,9 @@ namespace lanewise {
 // The bytes of a regular file; RESOURCE_EXHAUSTED beyond kMaxTextBytes.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
+// Whether there is anything of this name.
+bool FileExists(const std::string& path);
+
 // The names in a folder, sorted, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 
