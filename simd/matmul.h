@@ -1,12 +1,16 @@
 // Matrix products with packed weights: C = A · Bᵀ, for M = 1 (decoding) as for
 // M = 512 (prefill).
 //
-//   LANEWISE_ASSIGN_OR_RETURN(PackedMatrix b, Pack(context, DType::kQ4_1, k,
-//   rows));       // once, at load Activations a; a.Reserve(max_m, max_k);
-//   a.Prepare(context, x, k, m, k, RepresentationFor(ActivationType::kNative,
-//   b.type()));   // once per input MatMul(context, a, b, c, ldc, {.bias =
-//   bias});                                          // for each matrix that
-//   reads it
+//   // once, at load
+//   LANEWISE_ASSIGN_OR_RETURN(PackedMatrix b,
+//                             Pack(context, DType::kQ4_1, k, rows));
+//   Activations a;
+//   LANEWISE_RETURN_IF_ERROR(a.Reserve(max_m, max_k));
+//   // once per input
+//   a.Prepare(context, x, k, m, k,
+//             RepresentationFor(ActivationType::kNative, b.type()));
+//   // for each matrix that reads it
+//   MatMul(context, a, ActivationType::kNative, b, c, ldc, {bias});
 //
 // Order of operations: docs/design.md, section 2. Each output is one chain over
 // k, ascending; no bit depends on m, on the tiles, on the threads or (with FMA)
@@ -18,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "hwy/aligned_allocator.h"
@@ -90,7 +95,8 @@ class Activations {
   Activations& operator=(Activations&&) noexcept;
 
   // Makes room for m rows of k. The only call that allocates.
-  void Reserve(size_t m, size_t k);
+  // RESOURCE_EXHAUSTED when memory is not to be had; there is no room then.
+  absl::Status Reserve(size_t m, size_t k);
 
   // Takes rows x[i * stride + j], i < m, j < k. m and k within what was
   // reserved. Replaces what was there of that representation; with a new x,
