@@ -1,6 +1,7 @@
 // Attention by online softmax over a paged cache of keys and values (Milakov &
 // Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135),
-// in the fixed order of docs/design.md, section 2.
+// in the fixed order of docs/design.md, section 2. That order decides every bit
+// of a row, whichever call, batch, chunk or thread computes it.
 //
 // Keys of one sequence are numbered 0, 1, …; page p holds keys [64p, 64p + 64).
 // Within a page, at an offset that the caller chooses (so one page can hold all
@@ -43,7 +44,8 @@ struct KvShape {
 };
 
 // One layer of one sequence's cache. pages[p] + offset is where the layer's
-// keys and values in page p begin; it is aligned to 64 bytes.
+// keys and values in page p begin; it is aligned to 64 bytes. Pages whose keys
+// no row sees, such as those a window has left behind, may be null.
 struct KvPages {
   absl::Span<uint8_t* const> pages;
   size_t offset;
@@ -68,6 +70,8 @@ class ScoreBias {
                     float* bias) const = 0;
 };
 
+// A score is dot · scale, then soft-cap, slope and bias in this order, each
+// rounded once.
 struct AttentionParams {
   size_t heads;  // a multiple of kv_heads; query head h reads kv head h /
                  // (heads / kv_heads)
@@ -80,8 +84,10 @@ struct AttentionParams {
   const float* alibi_slopes =
       nullptr;  // [heads]: s += slope * key_position (ALiBi, arXiv:2108.12409)
   const ScoreBias* bias = nullptr;  // added after the slopes
-  const float* sinks =
-      nullptr;  // [heads]: one more logit in the denominator, without a value
+  // [heads]: one more logit in the denominator, without a value. Merged last,
+  // as a segment of one key: m' = max(m, sink), l and o are multiplied by
+  // exp(m − m'), then exp(sink − m') is added to lane 0 of l.
+  const float* sinks = nullptr;
 };
 
 // The queries of one sequence in a batch.
@@ -96,7 +102,8 @@ struct AttentionSequence {
   KvPages kv;
 };
 
-// Floats of scratch that Attention needs for sequences of these sizes.
+// Floats of scratch that Attention needs for sequences of these sizes. Enough
+// too for fewer sequences with no more rows and keys each.
 size_t AttentionScratchFloats(const Context& context,
                               const AttentionParams& params,
                               absl::Span<const AttentionSequence> sequences);
