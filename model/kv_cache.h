@@ -1,0 +1,93 @@
+// Keys and values of one sequence, in pages of 64 positions that hold all
+// layers. Position arithmetic of caches is here and nowhere else.
+//
+//   auto pool = KvPagePool::Create(spec, CacheType::kF16, max_bytes);
+//   KvCache cache(pool);
+//   LANEWISE_RETURN_IF_ERROR(cache.Reserve(prompt + new_tokens));
+//   …                       // the executor stores keys and advances length()
+//   cache.Truncate(prompt);  // rollback
+#ifndef LANEWISE_MODEL_KV_CACHE_H_
+#define LANEWISE_MODEL_KV_CACHE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "hwy/aligned_allocator.h"
+#include "model/spec.h"
+#include "simd/attention.h"
+
+namespace lanewise {
+
+// Allocates pages of one size and keeps freed ones for reuse. Thread-safe.
+class KvPagePool {
+ public:
+  // Pages for the layers of `spec`. At most max_bytes in use at a time.
+  static std::shared_ptr<KvPagePool> Create(const ModelSpec& spec,
+                                            CacheType type, size_t max_bytes);
+
+  CacheType type() const { return type_; }
+  size_t page_bytes() const { return page_bytes_; }
+  size_t layer_offset(size_t layer) const { return layer_offsets_[layer]; }
+  const KvShape& layer_shape(size_t layer) const { return shapes_[layer]; }
+
+  // RESOURCE_EXHAUSTED beyond max_bytes or when memory is not to be had.
+  absl::StatusOr<uint8_t*> Allocate() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Free(uint8_t* page) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  size_t pages_in_use() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  KvPagePool() = default;
+
+  CacheType type_ = CacheType::kF16;
+  size_t page_bytes_ = 0;
+  size_t max_pages_ = 0;
+  std::vector<size_t> layer_offsets_;
+  std::vector<KvShape> shapes_;
+
+  mutable absl::Mutex mutex_;
+  std::vector<hwy::AlignedFreeUniquePtr<uint8_t[]>> owned_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<uint8_t*> free_ ABSL_GUARDED_BY(mutex_);
+};
+
+class KvCache {
+ public:
+  explicit KvCache(std::shared_ptr<KvPagePool> pool);
+  ~KvCache();
+  KvCache(KvCache&& other) noexcept;
+  KvCache& operator=(KvCache&& other) noexcept;
+
+  // Makes room for `positions` positions in all; the only call that allocates.
+  // On error what was there stays as it was.
+  absl::Status Reserve(size_t positions);
+
+  size_t capacity() const { return pages_.size() * kKeysPerPage; }
+  size_t length() const { return length_; }  // positions that are filled
+
+  // After keys and values of `count` more positions were stored.
+  void Advance(size_t count) { length_ += count; }
+
+  // Forgets the positions from `length` on; pages beyond go back to the pool.
+  void Truncate(size_t length);
+
+  KvPages layer(size_t index) const {
+    return {absl::MakeConstSpan(pages_), pool_->layer_offset(index)};
+  }
+  const KvPagePool& pool() const { return *pool_; }
+
+ private:
+  std::shared_ptr<KvPagePool> pool_;
+  std::vector<uint8_t*> pages_;
+  size_t length_ = 0;
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_KV_CACHE_H_

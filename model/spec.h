@@ -1,0 +1,129 @@
+// ModelSpec: a Transformer as data. Family files (model/families) fill it from
+// a config.json or GGUF metadata; one executor (model/executor.h) runs it.
+// Behaviour depends on these fields, never on a model's name. A part that a
+// model does not have is an absent optional.
+//
+// A pre-norm decoder in code:
+//
+//   ModelSpec spec;
+//   spec.vocab_size = 512, spec.width = 48, spec.max_positions = 96;
+//   LayerSpec layer;
+//   layer.attention.heads = 4, layer.attention.head_dim = 12, …;
+//   layer.attention_norms.input = NormSpec{NormKind::kRmsNorm, 1e-6f};
+//   spec.layers.assign(3, layer);
+#ifndef LANEWISE_MODEL_SPEC_H_
+#define LANEWISE_MODEL_SPEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simd/activation.h"
+#include "simd/rope.h"
+
+namespace lanewise {
+
+enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
+
+struct NormSpec {
+  NormKind kind = NormKind::kLayerNorm;
+  float eps = 1e-5f;
+  bool weight = true;
+  bool bias = false;
+};
+
+// How positions enter at the input.
+struct PositionSpec {
+  enum class Kind : uint8_t { kNone, kLearned };
+  Kind kind = Kind::kNone;
+  size_t offset = 0;  // learned: row of the table for position 0
+};
+
+// Rotary embedding. Layers refer to one by index.
+struct RopeSpec {
+  enum class Scaling : uint8_t { kNone, kLinear, kLlama3, kYarn };
+  RopePairing pairing = RopePairing::kHalves;
+  size_t rotary_dim = 0;  // elements of a head that are rotated; even
+  double theta = 10000.0;
+  Scaling scaling = Scaling::kNone;
+  double factor = 1.0;
+  size_t original_positions = 0;  // llama3, yarn: length of pre-training
+  double low_freq_factor = 1.0;   // llama3
+  double high_freq_factor = 4.0;  // llama3
+  double beta_fast = 32.0;        // yarn
+  double beta_slow = 1.0;         // yarn
+  bool truncate = true;           // yarn: correction range in whole dimensions
+  double attention_factor = 1.0;  // factor of cos and sin
+  // Divisors of the inverse frequencies as a file lists them ([rotary_dim /
+  // 2]); empty: none.
+  std::vector<float> frequency_factors;
+};
+
+struct AttentionSpec {
+  size_t heads = 0;
+  size_t kv_heads = 0;
+  size_t head_dim = 0;  // of queries and keys
+  size_t value_dim = 0;
+  float scale = 1.0f;  // of the scores
+  bool causal = true;
+  size_t window = 0;     // 0: all keys
+  float softcap = 0.0f;  // 0: none
+  bool qkv_bias = false;
+  bool output_bias = false;
+  std::optional<size_t> rope;  // index into ModelSpec::ropes
+
+  size_t query_width() const { return heads * head_dim; }
+  size_t key_width() const { return kv_heads * head_dim; }
+  size_t value_width() const { return kv_heads * value_dim; }
+  size_t output_width() const { return heads * value_dim; }
+};
+
+struct FfnSpec {
+  Activation activation = Activation::kGelu;
+  bool gated = false;  // activation(gate(x)) * up(x)
+  size_t width = 0;    // of the hidden layer
+  bool bias = false;
+};
+
+// Norms around a sublayer: y = after(x + output(sublayer(input(x)))).
+struct SublayerNorms {
+  std::optional<NormSpec> input;
+  std::optional<NormSpec> output;
+  std::optional<NormSpec> after;
+};
+
+struct LayerSpec {
+  SublayerNorms attention_norms;
+  AttentionSpec attention;
+  SublayerNorms ffn_norms;
+  FfnSpec ffn;
+};
+
+struct HeadSpec {
+  bool tied = false;  // the token embedding serves as output matrix
+  bool bias = false;
+};
+
+struct ModelSpec {
+  std::string family;  // for messages only
+  size_t vocab_size = 0;
+  size_t width = 0;          // of the residual stream
+  size_t max_positions = 0;  // the longest sequence
+  float embedding_scale = 1.0f;
+  PositionSpec positions;
+  std::optional<NormSpec> embedding_norm;
+  std::vector<RopeSpec> ropes;
+  std::vector<LayerSpec> layers;
+  std::optional<NormSpec> final_norm;
+  HeadSpec head;
+};
+
+// The fields, one a line, as `inspect --spec` prints them; equal consecutive
+// layers are printed once.
+std::string SpecToString(const ModelSpec& spec);
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_SPEC_H_

@@ -1,0 +1,79 @@
+// The weights of a model, packed for the kernels: what a ModelSpec names,
+// loaded from a checkpoint by its family's tensor table.
+#ifndef LANEWISE_MODEL_WEIGHTS_H_
+#define LANEWISE_MODEL_WEIGHTS_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/families/family.h"
+#include "model/format/checkpoint.h"
+#include "model/spec.h"
+#include "simd/context.h"
+#include "simd/matmul.h"
+
+namespace lanewise {
+
+// A linear map [rows, cols], y = W x + bias. Several matrices with the same
+// input (query, key, value; gate, up) are one projection whose outputs lie one
+// after the other; neighbours of one type are one packed matrix.
+struct Projection {
+  std::vector<PackedMatrix> parts;
+  std::vector<float> bias;  // [rows], or empty
+
+  size_t rows() const;
+  size_t bytes() const;
+};
+
+struct NormWeights {
+  std::vector<float> weight;  // empty: none
+  std::vector<float> bias;
+};
+
+struct SublayerNormWeights {
+  NormWeights input, output, after;
+};
+
+struct LayerWeights {
+  SublayerNormWeights attention_norms;
+  Projection qkv;               // [query + key + value, width]
+  Projection attention_output;  // [width, heads * value_dim]
+  SublayerNormWeights ffn_norms;
+  Projection ffn_in;   // [gate + up, width], or [up, width]
+  Projection ffn_out;  // [width, ffn]
+};
+
+struct Weights {
+  PackedMatrix token_embedding;           // [vocab, width]
+  std::vector<float> position_embedding;  // [positions, width]
+  NormWeights embedding_norm;
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
+  Projection head;  // without parts when tied
+
+  size_t bytes() const;  // of the packed matrices
+};
+
+struct LoadedWeights {
+  ModelSpec spec;  // as given, with what only the tensors tell filled in:
+                   // biases, a tied head, frequency factors
+  Weights weights;
+  std::vector<std::string> notices;  // one line each: what was ignored or
+                                     // taken from the tensors
+};
+
+using LoadProgress = std::function<void(size_t done, size_t total)>;
+
+// Errors name the file, the tensor, what was expected and what was found;
+// nothing stays allocated. `progress` (may be empty) is called per layer.
+absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
+                                          const Family& family, ModelSpec spec,
+                                          const Context& context,
+                                          const LoadProgress& progress);
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_WEIGHTS_H_

@@ -1,0 +1,210 @@
+// Loading models: what a contradictory, incomplete or unknown model gets.
+#include "model/model.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/families/family.h"
+#include "model/format/checkpoint.h"
+#include "tests/model/model_folder.h"
+
+namespace lanewise {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+absl::StatusOr<std::unique_ptr<const Model>> Load(const std::string& path) {
+  auto checkpoint = Checkpoint::Open(path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  auto context = Context::Create({});
+  if (!context.ok()) return context.status();
+  return Model::Load(**checkpoint, **context, {});
+}
+
+std::string LoadError(const ModelFolder& folder) {
+  const auto model = Load(folder.path());
+  EXPECT_FALSE(model.ok());
+  return std::string(model.status().message());
+}
+
+TEST(Model, LoadsAFolderWithoutNotices) {
+  const auto model = Load("tests/data/models/llama");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)->notices(), IsEmpty());
+  EXPECT_EQ((*model)->spec().layers.size(), 3u);
+  EXPECT_FALSE((*model)->spec().head.tied);
+}
+
+TEST(Model, LegacyConfigGivesTheSameSpec) {
+  for (const char* name : {"llama", "llama_bias_tied", "gpt2"}) {
+    ModelFolder folder(name);
+    const auto expected = Load(folder.path());
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    folder.Write("config.json", folder.Read("config.legacy.json"));
+    const auto found = Load(folder.path());
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(SpecToString((*found)->spec()),
+              SpecToString((*expected)->spec()));
+  }
+}
+
+TEST(Model, UnknownArchitectureIsNamedAndTheKnownOnesListed) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["model_type"] = "perceiver9"; });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("model_type"), HasSubstr("perceiver9"),
+                    HasSubstr("gpt2"), HasSubstr("llama")));
+}
+
+TEST(Model, UnknownActivationIsNamed) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["hidden_act"] = "wiggle"; });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("config.json"), HasSubstr("hidden_act"),
+                    HasSubstr("wiggle"), HasSubstr("silu")));
+}
+
+TEST(Model, M22UnknownRopeTypeIsNamed) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json", [](auto& json) {
+    json["rope_parameters"]["rope_type"] = "spiral";
+  });
+  EXPECT_THAT(LoadError(folder), AllOf(HasSubstr("rope_parameters"),
+                                       HasSubstr("spiral"), HasSubstr("yarn")));
+}
+
+TEST(Model, MissingTensorIsNamed) {
+  ModelFolder folder("llama");
+  folder.EditTensors([](auto& header) {
+    header["model.layers.1.mlp.down_prox.weight"] =
+        header["model.layers.1.mlp.down_proj.weight"];
+    header.erase("model.layers.1.mlp.down_proj.weight");
+  });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("model.layers.1.mlp.down_proj.weight"),
+                    HasSubstr(folder.path())));
+}
+
+TEST(Model, L31NamesOfAnotherKindListTheFirstMissingTensor) {
+  ModelFolder folder("llama");
+  folder.EditTensors([](auto& header) {
+    nlohmann::ordered_json renamed;
+    for (auto& [name, value] : header.items()) {
+      renamed[name == "__metadata__" ? name : "x." + name] = value;
+    }
+    header = renamed;
+  });
+  EXPECT_THAT(LoadError(folder), HasSubstr("embed_tokens.weight"));
+}
+
+TEST(Model, WrongShapeSaysExpectedAndFound) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["intermediate_size"] = 99; });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("gate_proj.weight"), HasSubstr("[99, 48]"),
+                    HasSubstr("[100, 48]")));
+}
+
+TEST(Model, HeadsThatDoNotDivideAreAnError) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["num_key_value_heads"] = 4; });
+  EXPECT_THAT(LoadError(folder), HasSubstr("divisor of the 6 heads"));
+}
+
+TEST(Model, SizesThatAreNoNumbersAreErrors) {
+  for (const char* key :
+       {"hidden_size", "num_hidden_layers", "num_attention_heads",
+        "intermediate_size", "vocab_size", "max_position_embeddings",
+        "head_dim", "num_key_value_heads"}) {
+    for (const nlohmann::json& value :
+         {nlohmann::json("12"), nlohmann::json(-1), nlohmann::json(0),
+          nlohmann::json(uint64_t{1} << 60), nlohmann::json(1.5),
+          nlohmann::json::array()}) {
+      ModelFolder folder("llama");
+      folder.EditJson("config.json", [&](auto& json) { json[key] = value; });
+      EXPECT_THAT(LoadError(folder), Not(IsEmpty())) << key << " " << value;
+    }
+  }
+}
+
+TEST(Model, L28OutputMatrixOfATiedModelIsIgnoredWithANotice) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["tie_word_embeddings"] = true; });
+  const auto model = Load(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE((*model)->spec().head.tied);
+  EXPECT_THAT((*model)->notices(),
+              Contains(AllOf(HasSubstr("lm_head.weight"),
+                             HasSubstr("tie_word_embeddings"))));
+}
+
+TEST(Model, L29TiesByPresenceOfTheTensor) {
+  ModelFolder folder("llama_bias_tied");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["tie_word_embeddings"] = false; });
+  const auto model = Load(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE((*model)->spec().head.tied);
+  EXPECT_THAT((*model)->notices(), Contains(HasSubstr("token embedding")));
+}
+
+TEST(Model, BuffersOfOlderFoldersAreIgnored) {
+  const auto model = Load("tests/data/models/gpt2_hubstyle");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)->notices(), IsEmpty());
+}
+
+TEST(Model, TensorsTheFamilyDoesNotUseAreSaidOnce) {
+  ModelFolder folder("gpt2");
+  folder.EditTensors([](auto& header) {
+    header["transformer.extra.weight"] = {
+        {"dtype", "F32"}, {"shape", {0}}, {"data_offsets", {0, 0}}};
+  });
+  const auto model = Load(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)->notices(),
+              Contains(HasSubstr("transformer.extra.weight")));
+}
+
+TEST(Model, SpecSnapshots) {
+  const auto llama = Load("tests/data/gguf/llama_q4_k_m");
+  ASSERT_TRUE(llama.ok()) << llama.status();
+  EXPECT_EQ(SpecToString((*llama)->spec()),
+            "family: llama\nvocabulary: 270\nwidth: 256\npositions: 128\n"
+            "embedding scale: 1\nembedding norm: none\n"
+            "rope 0: 32 of a head, halves, theta 10000, scaling none\n"
+            "layers 0 to 0:\n"
+            "  attention norm, input: RMSNorm, eps 1e-05\n"
+            "  attention: 8 heads, 2 key/value heads of 32 and 32, scale "
+            "0.176777, causal, rope 0\n"
+            "  ffn norm, input: RMSNorm, eps 1e-05\n"
+            "  ffn: 256, silu, gated\n"
+            "final norm: RMSNorm, eps 1e-05\nhead: tied\n");
+  const auto gpt2 = Load("tests/data/models/gpt2");
+  ASSERT_TRUE(gpt2.ok()) << gpt2.status();
+  EXPECT_EQ(SpecToString((*gpt2)->spec()),
+            "family: gpt2\nvocabulary: 512\nwidth: 48\npositions: 96, learned\n"
+            "embedding scale: 1\nembedding norm: none\n"
+            "layers 0 to 2:\n"
+            "  attention norm, input: LayerNorm with bias, eps 1e-05\n"
+            "  attention: 4 heads, 4 key/value heads of 12 and 12, scale "
+            "0.288675, causal, qkv bias, output bias\n"
+            "  ffn norm, input: LayerNorm with bias, eps 1e-05\n"
+            "  ffn: 192, gelu tanh, bias\n"
+            "final norm: LayerNorm with bias, eps 1e-05\nhead: tied\n");
+}
+
+}  // namespace
+}  // namespace lanewise
