@@ -85,6 +85,38 @@ constexpr size_t ScorePanels() {
                                                     : 1;
 }
 
+// acc[r][c] = fma(row(r), column(c), acc[r][c]). The fewer of rows and columns
+// stay in registers beside the accumulators, the others come one at a time:
+// then 16 registers are enough.
+template <size_t R, size_t C, class Row, class Column>
+HWY_INLINE void Accumulate(Row row, Column column, VF (&acc)[R][C]) {
+  if constexpr (R < C) {
+    VF rows[R];
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < R; ++r) rows[r] = row(r);
+    HWY_UNROLL(16)
+    for (size_t c = 0; c < C; ++c) {
+      const VF value = column(c);
+      HWY_UNROLL(8)
+      for (size_t r = 0; r < R; ++r) {
+        acc[r][c] = hn::MulAdd(rows[r], value, acc[r][c]);
+      }
+    }
+  } else {
+    VF columns[C];
+    HWY_UNROLL(16)
+    for (size_t c = 0; c < C; ++c) columns[c] = column(c);
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < R; ++r) {
+      const VF value = row(r);
+      HWY_UNROLL(16)
+      for (size_t c = 0; c < C; ++c) {
+        acc[r][c] = hn::MulAdd(value, columns[c], acc[r][c]);
+      }
+    }
+  }
+}
+
 // s[r * 64 + j] = scale · Σ q[d * R + r] · k[d][j], a chain over d ascending,
 // for P panels of keys. Bound: P·16·R multiply-adds per d against P·16 loaded
 // keys (and conversions) and R broadcasts: with R >= 2 the FMA units are the
@@ -101,22 +133,14 @@ HWY_INLINE void ScoreTile(const float* HWY_RESTRICT q, const T* HWY_RESTRICT k,
     HWY_UNROLL(16)
     for (size_t c = 0; c < kVectors; ++c) acc[r][c] = hn::Zero(d);
   }
+  const auto load = [&](size_t i, size_t c) HWY_ATTR {
+    return LoadFloats(d, k + c / kPanelVectors * panel + i * kAttentionLanes +
+                             c % kPanelVectors * kLanes);
+  };
   for (size_t i = 0; i < dims; ++i) {
-    VF keys[kVectors];
-    HWY_UNROLL(16)
-    for (size_t c = 0; c < kVectors; ++c) {
-      keys[c] =
-          LoadFloats(d, k + c / kPanelVectors * panel + i * kAttentionLanes +
-                            c % kPanelVectors * kLanes);
-    }
-    HWY_UNROLL(8)
-    for (size_t r = 0; r < R; ++r) {
-      const VF query = hn::Set(d, q[i * R + r]);
-      HWY_UNROLL(16)
-      for (size_t c = 0; c < kVectors; ++c) {
-        acc[r][c] = hn::MulAdd(query, keys[c], acc[r][c]);
-      }
-    }
+    Accumulate<R, kVectors>([&](size_t r)
+                                HWY_ATTR { return hn::Set(d, q[i * R + r]); },
+                            [&](size_t c) HWY_ATTR { return load(i, c); }, acc);
   }
   HWY_UNROLL(8)
   for (size_t r = 0; r < R; ++r) {
@@ -156,25 +180,14 @@ HWY_INLINE void ValueTile(const float* HWY_RESTRICT p,
   }
   for (size_t j = begin; j < end; ++j) {
     const T* HWY_RESTRICT row = v + j * v_dim;
-    VF values[C];
-    HWY_UNROLL(8)
-    for (size_t c = 0; c < C; ++c) {
-      if constexpr (kShort) {
-        values[c] = LoadFloatsN(d, row, columns.loaded);
-      } else {
-        values[c] =
-            LoadFloats(d, c + 1 == C ? row + columns.last
-                                     : row + columns.first + c * kLanes);
-      }
-    }
-    HWY_UNROLL(8)
-    for (size_t r = 0; r < R; ++r) {
-      const VF weight = hn::Set(d, p[r * kKeysPerPage + j]);
-      HWY_UNROLL(8)
-      for (size_t c = 0; c < C; ++c) {
-        acc[r][c] = hn::MulAdd(weight, values[c], acc[r][c]);
-      }
-    }
+    const auto load = [&](size_t c) HWY_ATTR {
+      if constexpr (kShort) return LoadFloatsN(d, row, columns.loaded);
+      return LoadFloats(d, c + 1 == C ? row + columns.last
+                                      : row + columns.first + c * kLanes);
+    };
+    Accumulate<R, C>(
+        [&](size_t r) HWY_ATTR { return hn::Set(d, p[r * kKeysPerPage + j]); },
+        load, acc);
   }
   HWY_UNROLL(8)
   for (size_t r = 0; r < R; ++r) {

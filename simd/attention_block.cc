@@ -19,6 +19,31 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
+// Exp of math-inl.h for x <= 0 and NaN, the same bits in two thirds of the
+// operations: n is at least −126, so 2^n is one factor, and NaN comes through.
+HWY_INLINE VF ExpNotPositive(VF x) {
+  const DF d;
+  const hn::RebindToSigned<DF> di;
+  const VF lowest = hn::Set(d, -87.33654475f);
+  const auto is_low = hn::Lt(x, lowest);
+  const VF safe = hn::IfThenElse(is_low, lowest, x);
+  const VF n = hn::Round(hn::Mul(safe, hn::Set(d, 1.44269504088896341f)));
+  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), safe);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  VF p = hn::Set(d, 1.9875691500e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3981999507e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
+  p = hn::MulAdd(hn::Mul(r, r), p, r);
+  p = hn::Add(p, hn::Set(d, 1.0f));
+  const auto exponent =
+      hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  p = hn::Mul(p, hn::BitCast(d, exponent));
+  return hn::IfThenZeroElse(is_low, p);
+}
+
 // e^x by the vector polynomial, so that scalars and vectors agree.
 HWY_INLINE float ExpOne(float x) {
   const hn::CappedTag<float, 1> d;
@@ -56,37 +81,40 @@ struct Tile {
   size_t panel_end;
 };
 
-TileRow RowOfTile(const AttentionBlock& block, size_t flat, size_t first_key) {
+// The rows first … first + R of the block.
+template <size_t R>
+HWY_INLINE void RowsOfTile(const AttentionBlock& block, size_t first,
+                           size_t first_key, TileRow* HWY_RESTRICT rows) {
   const size_t group = block.group();
-  TileRow result;
-  result.head = block.kv_head * group + flat % group;
-  result.row = block.first_row + flat / group;
-  size_t begin, end;
-  block.VisibleKeys(block.sequence->position + result.row, &begin, &end);
-  result.begin = begin > first_key ? begin - first_key : 0;
-  result.end =
-      end > first_key ? HWY_MIN(end - first_key, kKeysPerPage) : size_t{0};
-  return result;
+  size_t row = block.first_row + first / group;
+  size_t in_group = first % group;
+  for (size_t r = 0; r < R; ++r) {
+    size_t begin, end;
+    block.VisibleKeys(block.sequence->position + row, &begin, &end);
+    rows[r].head = block.kv_head * group + in_group;
+    rows[r].row = row;
+    rows[r].begin = begin > first_key ? begin - first_key : 0;
+    rows[r].end =
+        end > first_key ? HWY_MIN(end - first_key, kKeysPerPage) : size_t{0};
+    if (++in_group == group) {
+      in_group = 0;
+      ++row;
+    }
+  }
 }
 
-// Scores of one row after soft-cap and bias, −inf where masked, in place.
-// Returns the largest.
-HWY_INLINE float MaskRow(const AttentionBlock& block, const Tile& tile,
-                         const TileRow& row, float* HWY_RESTRICT s) {
+// Soft-cap, slope and bias of the scores of one row, in place.
+HWY_NOINLINE void AdjustRow(const AttentionBlock& block, const Tile& tile,
+                            const TileRow& row, float* HWY_RESTRICT s) {
   const AttentionParams& params = *block.params;
   const DF d;
-  const size_t n = Lanes();
-  HWY_ALIGN float bias[kKeysPerPage];
+  HWY_ALIGN float bias[kKeysPerPage] = {};
   if (params.bias != nullptr) {
     params.bias->Fill(block.sequence_index, row.head, row.row, tile.first_key,
                       bias);
   }
-  const VF nothing = hn::Set(d, kNothing);
-  const VF begin = hn::Set(d, static_cast<float>(row.begin));
-  const VF end = hn::Set(d, static_cast<float>(row.end));
-  VF largest = nothing;
   const size_t stop = tile.panel_end * kAttentionLanes;
-  for (size_t j = tile.panel_begin * kAttentionLanes; j < stop; j += n) {
+  for (size_t j = tile.panel_begin * kAttentionLanes; j < stop; j += Lanes()) {
     VF score = hn::LoadU(d, s + j);
     if (params.softcap > 0.0f) {
       const VF cap = hn::Set(d, params.softcap);
@@ -100,9 +128,31 @@ HWY_INLINE float MaskRow(const AttentionBlock& block, const Tile& tile,
     if (params.bias != nullptr) {
       score = hn::Add(score, hn::LoadU(d, bias + j));
     }
+    hn::StoreU(score, d, s + j);
+  }
+}
+
+// Makes masked scores −inf, in place. Returns the largest score.
+HWY_INLINE float MaskRow(const Tile& tile, const TileRow& row,
+                         float* HWY_RESTRICT s) {
+  const DF d;
+  const size_t n = Lanes();
+  const VF nothing = hn::Set(d, kNothing);
+  VF largest = nothing;
+  const size_t start = tile.panel_begin * kAttentionLanes;
+  const size_t stop = tile.panel_end * kAttentionLanes;
+  if (row.begin <= start && row.end >= stop) {
+    for (size_t j = start; j < stop; j += n) {
+      largest = hn::Max(largest, hn::LoadU(d, s + j));
+    }
+    return hn::ReduceMax(d, largest);
+  }
+  const VF begin = hn::Set(d, static_cast<float>(row.begin));
+  const VF end = hn::Set(d, static_cast<float>(row.end));
+  for (size_t j = start; j < stop; j += n) {
     const VF index = hn::Iota(d, static_cast<float>(j));
     const auto seen = hn::And(hn::Ge(index, begin), hn::Lt(index, end));
-    score = hn::IfThenElse(seen, score, nothing);
+    const VF score = hn::IfThenElse(seen, hn::LoadU(d, s + j), nothing);
     largest = hn::Max(largest, score);
     hn::StoreU(score, d, s + j);
   }
@@ -120,7 +170,7 @@ HWY_INLINE void WeighRow(const Tile& tile, float m, float factor,
     VF sum = hn::Mul(hn::LoadU(d, l + c), vfactor);
     for (size_t panel = tile.panel_begin; panel < tile.panel_end; ++panel) {
       float* HWY_RESTRICT at = s + panel * kAttentionLanes + c;
-      const VF weight = Exp(d, hn::Sub(hn::LoadU(d, at), vm));
+      const VF weight = ExpNotPositive(hn::Sub(hn::LoadU(d, at), vm));
       hn::StoreU(weight, d, at);
       sum = hn::Add(sum, weight);
     }
@@ -140,8 +190,8 @@ HWY_NOINLINE void AttendTile(const AttentionBlock& block, size_t first,
   TileRow rows[R];
   size_t any_begin = kKeysPerPage, any_end = 0;  // keys that some row sees
   size_t all_begin = 0, all_end = kKeysPerPage;  // keys that all rows see
+  RowsOfTile<R>(block, first, first_key, rows);
   for (size_t r = 0; r < R; ++r) {
-    rows[r] = RowOfTile(block, first + r, first_key);
     if (rows[r].begin < rows[r].end) {
       any_begin = HWY_MIN(any_begin, rows[r].begin);
       any_end = HWY_MAX(any_end, rows[r].end);
@@ -158,8 +208,12 @@ HWY_NOINLINE void AttendTile(const AttentionBlock& block, size_t first,
                tile.panel_end, s);
   HWY_ALIGN float factor[kAttentionLanes] = {};
   float* HWY_RESTRICT m = state.m + first;
+  const bool adjust = params.softcap > 0.0f || params.alibi_slopes != nullptr ||
+                      params.bias != nullptr;
   for (size_t r = 0; r < R; ++r) {
-    const float largest = MaskRow(block, tile, rows[r], s + r * kKeysPerPage);
+    float* HWY_RESTRICT scores = s + r * kKeysPerPage;
+    if (adjust) AdjustRow(block, tile, rows[r], scores);
+    const float largest = MaskRow(tile, rows[r], scores);
     if (largest == kNothing) rows[r].end = rows[r].begin = 0;  // nothing seen
     const float updated = largest > m[r] ? largest : m[r];
     factor[r] = updated == m[r] ? 0.0f : m[r] - updated;

@@ -65,7 +65,7 @@ TEST(AttentionSchedule, DecodeEqualsPrefillAcrossSegments) {
 
 TEST(AttentionSchedule, ThreadsDoNotMatter) {
   const std::vector<AttentionCase> cases = {
-      LongCase(1, 5000), LongCase(3, 2100), LongCase(70, 2100),
+      LongCase(1, 6000), LongCase(3, 2100), LongCase(70, 2100),
       LongCase(300, 300)};
   for (const AttentionCase& c : cases) {
     ForEachTarget([&](const Target& target) {
