@@ -186,9 +186,8 @@ double SinOfQuadrant(double x, int quarters) {
   return (quadrant & 2) != 0 ? -value : value;
 }
 
-}  // namespace
-
-double Exp(double x) {
+// e^(x + low), |low| <= 2^-52 |x|.
+double ExpSum(double x, double low) {
   if (x != x) return x;
   if (x > 709.782712893384) return kInfinity;
   if (x < -708.0) return 0.0;
@@ -197,11 +196,18 @@ double Exp(double x) {
       1.0 / 720,     1.0 / 5040,     1.0 / 40320,       1.0 / 362880,
       1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600.0, 1.0 / 6227020800.0};
   const double n = std::rint(x * 1.44269504088896340736);
-  const double r = (x - n * kLn2High) - n * kLn2Low;
-  const double value = 1.0 + (r + r * r * Polynomial(r, kTerms));
+  const double high = x - n * kLn2High;  // exact
+  const DoubleDouble r = TwoSum(high, low - n * kLn2Low);
+  const DoubleDouble sum = FastTwoSum(1.0, r.high);
+  const double rest = r.high * r.high * Polynomial(r.high, kTerms);
+  const double value = sum.high + (sum.low + (rest + r.low * sum.high));
   const int half = static_cast<int>(n) / 2;  // n reaches 1024
   return value * PowerOfTwo(half) * PowerOfTwo(static_cast<int>(n) - half);
 }
+
+}  // namespace
+
+double Exp(double x) { return ExpSum(x, 0.0); }
 
 double Log(double x) {
   if (x == 0.0) return -kInfinity;

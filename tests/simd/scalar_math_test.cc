@@ -1,7 +1,9 @@
 #include "simd/scalar_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -169,6 +171,32 @@ TEST(ScalarMath, SinAndCosNearReference) {
     ASSERT_LT(cos_error, 4) << x;
   }
   std::printf("sin, cos: %.3f ulp\n", worst);
+}
+
+// Values rounded from 300 binary digits; none is near the middle between two
+// doubles.
+TEST(ScalarMath, KnownBits) {
+  EXPECT_EQ(Bits(Exp(1.0)), 0x4005BF0A8B145769u);
+  EXPECT_EQ(Bits(Exp(-1.0)), 0x3FD78B56362CEF38u);
+  EXPECT_EQ(Bits(Exp(1e-3)), 0x3FF0041919B7EE34u);
+  EXPECT_EQ(Bits(Log(2.0)), 0x3FE62E42FEFA39EFu);
+  EXPECT_EQ(Bits(Log(0.1)), 0xC0026BB1BBB55515u);
+  EXPECT_EQ(Bits(Log(1e-300)), 0xC085963447F87FB5u);
+  EXPECT_EQ(Bits(Log(1.0009765625)), 0x3F4FFC00AA8AB110u);
+  EXPECT_EQ(Bits(Log(0.7)), 0xBFD6D3C324E13F50u);
+  EXPECT_EQ(Bits(Pow(10000.0, -0.0625)), 0x3FE1FEB33C1C381Eu);
+  EXPECT_EQ(Bits(Pow(500000.0, -0.984375)), 0x3EC4985FEC80A8CBu);
+  EXPECT_EQ(Bits(Pow(1000000.0, -0.5)), 0x3F50624DD2F1A9FCu);
+  EXPECT_EQ(Bits(Pow(1.5, 2.5)), 0x40060B9FD68A4554u);
+  EXPECT_EQ(Bits(Sin(1.0)), 0x3FEAED548F090CEEu);
+  EXPECT_EQ(Bits(Sin(100.0)), 0xBFE03425B78C4DB8u);
+  EXPECT_EQ(Bits(Sin(131071.0)), 0xBFE268613F60BABCu);
+  EXPECT_EQ(Bits(Sin(1e9)), 0x3FE1778CAE83C69Bu);
+  EXPECT_EQ(Bits(Sin(3.141592653589793)), 0x3CA1A62633145C07u);
+  EXPECT_EQ(Bits(Cos(-2.5)), 0xBFE9A2F7EF858B7Du);
+  EXPECT_EQ(Bits(Cos(100.0)), 0x3FEB981DBF665FDFu);
+  EXPECT_EQ(Bits(Cos(131071.0)), 0xBFEA2CEBBB513E7Cu);
+  EXPECT_EQ(Bits(Cos(1.5707963267948966)), 0x3C91A62633145C07u);
 }
 
 TEST(ScalarMath, SinAndCosEdges) {

@@ -72,31 +72,27 @@ TEST(VectorOps, SoftmaxNearReferenceAndSameBits) {
   });
 }
 
+// The order of docs/design.md, section 2: e = e^-16.7 vanishes beside 1, but
+// many of them do not where they are added before it.
 TEST(VectorOps, SoftmaxSumsInSixteenLanes) {
   ForEachTarget([](const Target& target) {
-    // exp gives exactly 1 for the maximum, so that the order of the sum decides
-    // the bits of 1 / (sum of ones), and of nothing else.
-    TestRandom random(3);
     for (const size_t n : kSizes) {
-      std::vector<float> x = random.Uniforms(n, -3, 0);
-      std::vector<float> exponentials = x;
-      x[n - 1] = 0.0f;
-      const float maximum = *std::max_element(x.begin(), x.end());
-      std::vector<float> y = x;
-      Softmax(target, n, y.data());
-      // exp(x) of single elements: softmax of {x, 0} has the denominator
-      // exp(x) + 1, so take it from LogSumExp-free code: y / y[max].
+      std::vector<float> x(n, -16.7f);
+      x[n / 2] = 0.0f;
+      std::vector<float> single = {-16.7f, 0.0f};
+      Softmax(target, 2, single.data());
+      ASSERT_EQ(single[1], 1.0f);  // 1 + e is 1
+      const float e = single[0];
       float lanes[16] = {};
-      for (size_t i = 0; i < n; ++i) {
-        std::vector<float> pair = {x[i], maximum};
-        Softmax(target, 2, pair.data());
-        exponentials[i] = pair[0] / pair[1];
-        lanes[i % 16] += exponentials[i];
-      }
+      for (size_t i = 0; i < n; ++i) lanes[i % 16] += i == n / 2 ? 1.0f : e;
       for (const size_t step : {8, 4, 2, 1}) {
         for (size_t i = 0; i < step; ++i) lanes[i] += lanes[i + step];
       }
-      ASSERT_NEAR(y[n - 1] * lanes[0], 1.0f, 2e-6f);
+      Softmax(target, n, x.data());
+      ASSERT_EQ(x[n / 2], 1.0f / lanes[0]) << n;
+      if (n > 1) {
+        ASSERT_EQ(x[0], e / lanes[0]) << n;
+      }
     }
   });
 }
