@@ -23,6 +23,14 @@
 #define LANEWISE_LAMBDA HWY_ATTR __attribute__((always_inline))
 #endif
 
+// Vectors without a size at compile time (for SVE even where it is known).
+#undef LANEWISE_SIZELESS
+#if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
+#define LANEWISE_SIZELESS 1
+#else
+#define LANEWISE_SIZELESS 0
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace lanewise {
 namespace HWY_NAMESPACE {
@@ -38,7 +46,7 @@ using VI32 = hn::Vec<DI32>;
 
 // Rows and vectors of the largest register tile. Sizeless vectors cannot be in
 // arrays: on such targets a tile is a single vector.
-#if HWY_HAVE_SCALABLE
+#if LANEWISE_SIZELESS
 constexpr size_t kTileRows = 1, kTileVectors = 1;
 
 template <class V, size_t kCount>
@@ -165,7 +173,7 @@ HWY_INLINE void RunPanel(const PanelProduct& p) {
     for (; row + kTileRows <= p.rows; row += kTileRows) {
       RunRows<Kernel, kTileRows>(p, row, begin, end, sums);
     }
-#if !HWY_HAVE_SCALABLE
+#if !LANEWISE_SIZELESS
     if constexpr (kTileRows > 4) {
       if (row + 4 <= p.rows) {
         RunRows<Kernel, 4>(p, row, begin, end, sums);

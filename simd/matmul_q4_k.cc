@@ -19,8 +19,8 @@ struct FormatQ4_K {
   static constexpr bool kHasScale = true, kHasMin = true, kHasMinScale = true;
 
   template <size_t kQuad>
-  static HWY_INLINE VU8 Quad(size_t offset, const Panel& panel, size_t part) {
-    return NibbleQuad<kQuad>(panel.parts[part].q, offset);
+  static HWY_INLINE Quads Quad(size_t offset, const Panel& panel, size_t part) {
+    return NibbleQuads<kQuad>(panel.parts[part].q, offset);
   }
   static HWY_INLINE VF Scale(size_t column, const Panel& panel) {
     return LoadHalves(panel.d + column);

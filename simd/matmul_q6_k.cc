@@ -21,21 +21,12 @@ struct FormatQ6_K {
 
   // Low 4 bits, and the 2-bit field moved to bits 4 and 5.
   template <size_t kQuad>
-  static HWY_INLINE VU8 Quad(size_t offset, const Panel& panel, size_t part) {
-    const DU8 d;
-    const hn::Repartition<uint16_t, DF> du16;
-    const VU8 low = NibbleQuad<kQuad>(panel.parts[part].low, offset);
-    const auto fields = hn::BitCast(
-        du16,
-        hn::LoadU(d, panel.parts[part].high + kQuad % 2 * kQuadBytes + offset));
+  static HWY_INLINE Quads Quad(size_t offset, const Panel& panel, size_t part) {
+    const Quads low = NibbleQuads<kQuad>(panel.parts[part].low, offset);
+    const Quads fields =
+        LoadQuads(panel.parts[part].high + kQuad % 2 * kQuadBytes + offset);
     constexpr int kShift = static_cast<int>(kQuad / 2 * 2) - 4;
-    VU8 high;
-    if constexpr (kShift > 0) {
-      high = hn::BitCast(d, hn::ShiftRight<kShift>(fields));
-    } else {
-      high = hn::BitCast(d, hn::ShiftLeft<-kShift>(fields));
-    }
-    return hn::Or(low, hn::And(high, hn::Set(d, 0x30)));
+    return Merge(low, Bits<kShift, 0x30>(fields));
   }
   static HWY_INLINE VF Scale(size_t column, const Panel& panel) {
     return LoadHalves(panel.d + column);

@@ -26,66 +26,12 @@
 #define LANEWISE_SIMD_MATMUL_QUANTIZED_INL_H_
 #endif
 
-#include "simd/matmul-inl.h"
-
-// x86 before AVX-512 VNNI has no byte dot product: pairs are multiplied and
-// added in 16 bits there, and at once is 3 times slower (measured).
-#undef LANEWISE_PAIRWISE
-#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3_DL
-#define LANEWISE_PAIRWISE 1
-#else
-#define LANEWISE_PAIRWISE 0
-#endif
+#include "simd/matmul_quads-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lanewise {
 namespace HWY_NAMESPACE {
 namespace {
-
-using DU8 = hn::Repartition<uint8_t, DF>;
-using DI8 = hn::Repartition<int8_t, DF>;
-using DI16 = hn::Repartition<int16_t, DF>;
-using VU8 = hn::Vec<DU8>;
-using VI8 = hn::Vec<DI8>;
-using VI16 = hn::Vec<DI16>;
-
-// 4 adjacent activations in every lane.
-HWY_INLINE VI8 BroadcastQuad(const int8_t* q) {
-  int32_t quad;
-  std::memcpy(&quad, q, sizeof(quad));
-  return hn::BitCast(DI8(), hn::Set(DI32(), quad));
-}
-
-// 8-bit integer scales as float.
-template <class T>
-HWY_INLINE VF LoadScales(const T* scales) {
-  const DF d;
-  const hn::Rebind<T, DF> d8;
-  return hn::ConvertTo(d, hn::PromoteTo(DI32(), hn::LoadU(d8, scales)));
-}
-
-// 4-bit quad `kQuad` of a block.
-template <size_t kQuad>
-HWY_INLINE VU8 NibbleQuad(const uint8_t* q, size_t offset) {
-  const DU8 d;
-  const VU8 bytes = hn::LoadU(d, q + kQuad % 4 * kQuadBytes + offset);
-  // Shifts by 4 bits act on 16-bit lanes; what crosses bytes is masked off.
-  const hn::Repartition<uint16_t, DF> du16;
-  const VU8 shifted =
-      kQuad < 4 ? bytes
-                : hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(du16, bytes)));
-  return hn::And(shifted, hn::Set(d, 15));
-}
-
-// Byte i (0 … 3, in the order of memory) of each 32-bit lane.
-template <size_t kByte>
-HWY_INLINE VI32 ByteOfLanes(VU8 quads) {
-  const DU32 du;
-  const auto lanes = hn::BitCast(du, quads);
-  constexpr int kShift = 8 * (HWY_IS_LITTLE_ENDIAN ? kByte : 3 - kByte);
-  return hn::BitCast(DI32(),
-                     hn::And(hn::ShiftRight<kShift>(lanes), hn::Set(du, 0xFF)));
-}
 
 template <class F>
 struct Int8Kernel {
@@ -114,80 +60,75 @@ struct Int8Kernel {
   // Quads whose pairwise sums may be added in 16 bits before they are widened.
   static constexpr size_t kGroup =
       HWY_MIN(kQuadsPerHalf, HWY_MAX(1, 32767 / (2 * 127 * F::kMaxWeight)));
-  // 255 · 127 · 2 does not fit into 16 bits; 128 · 127 · 2, with the sign of
-  // the weight on the activation, does.
   static constexpr bool kSigned = F::kMaxWeight > 127;
-
-  static HWY_INLINE VI16 PairSums(VU8 w, VI8 a) {
-    if constexpr (kSigned) {
-      const VI8 s = hn::BitCast(DI8(), hn::Xor(w, hn::Set(DU8(), 0x80)));
-      return hn::SatWidenMulPairwiseAdd(
-          DI16(), hn::BitCast(DU8(), hn::Abs(s)),
-          hn::IfNegativeThenNegOrUndefIfZero(s, a));
-    } else {
-      return hn::SatWidenMulPairwiseAdd(DI16(), w, a);
-    }
-  }
 #else
   static constexpr bool kSigned = false;
 #endif
 
+  // w = quad kQuad of each vector.
+  template <size_t kQuad, size_t kVectors>
+  static HWY_INLINE void LoadWeights(const typename F::Panel& panel,
+                                     size_t part, size_t column,
+                                     VectorTile<Quads, kVectors>& w) {
+    const size_t lanes = hn::Lanes(DF());
+    Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
+      At(w, v) = F::template Quad<kQuad>((column + v * lanes) * 4, panel, part);
+    });
+  }
+
   // sum += products of quads [kFirst, kFirst + kQuadsPerHalf) of a block with
   // the activations of each row.
-  template <size_t kFirst, size_t kRows, size_t kVectors>
-  static HWY_INLINE void AddProducts(const typename F::Panel& panel,
-                                     size_t part, size_t column,
-                                     const int8_t* q, size_t q_stride,
-                                     VectorTile<VI32, kRows * kVectors>& sum) {
-    const DI32 di;
-    const size_t bytes = hn::Lanes(DU8());
 #if LANEWISE_PAIRWISE
-    const VI16 ones = hn::Set(DI16(), 1);
+  template <size_t kFirst, size_t kRows, size_t kVectors>
+  static HWY_INLINE void AddHalf(const typename F::Panel& panel, size_t part,
+                                 size_t column, const int8_t* q,
+                                 size_t q_stride,
+                                 VectorTile<VI32, kRows * kVectors>& sum) {
     Unroll<kQuadsPerHalf / kGroup>([&](auto group) LANEWISE_LAMBDA {
       constexpr size_t kGroupFirst = kFirst + decltype(group)::value * kGroup;
       VectorTile<VI16, kRows * kVectors> pairs;
       Unroll<kGroup>([&](auto i) LANEWISE_LAMBDA {
         constexpr size_t kQuad = kGroupFirst + decltype(i)::value;
-        VectorTile<VU8, kVectors> w;
-        Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
-          At(w, v) =
-              F::template Quad<kQuad>(column * 4 + v * bytes, panel, part);
-        });
+        VectorTile<Quads, kVectors> w;
+        LoadWeights<kQuad, kVectors>(panel, part, column, w);
         Unroll<kRows>([&](auto r) LANEWISE_LAMBDA {
-          const VI8 a = BroadcastQuad(q + r * q_stride + kQuad * 4);
+          const auto a = BroadcastQuad(q + r * q_stride + kQuad * 4);
           Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
             VI16& pair = At(pairs, r * kVectors + v);
-            const VI16 product = PairSums(At(w, v), a);
+            const VI16 products = PairProducts<kSigned>(At(w, v), a);
             if constexpr (decltype(i)::value == 0) {
-              pair = product;
+              pair = products;
             } else {
-              pair = hn::Add(pair, product);
+              pair = hn::Add(pair, products);
             }
           });
         });
       });
       Unroll<kRows * kVectors>([&](auto t) LANEWISE_LAMBDA {
-        At(sum, t) = hn::Add(At(sum, t),
-                             hn::WidenMulPairwiseAdd(di, At(pairs, t), ones));
+        At(sum, t) = hn::Add(At(sum, t), WidenPairs(At(pairs, t)));
       });
     });
+  }
 #else
+  template <size_t kFirst, size_t kRows, size_t kVectors>
+  static HWY_INLINE void AddHalf(const typename F::Panel& panel, size_t part,
+                                 size_t column, const int8_t* q,
+                                 size_t q_stride,
+                                 VectorTile<VI32, kRows * kVectors>& sum) {
     Unroll<kQuadsPerHalf>([&](auto i) LANEWISE_LAMBDA {
       constexpr size_t kQuad = kFirst + decltype(i)::value;
-      VectorTile<VU8, kVectors> w;
-      Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
-        At(w, v) = F::template Quad<kQuad>(column * 4 + v * bytes, panel, part);
-      });
+      VectorTile<Quads, kVectors> w;
+      LoadWeights<kQuad, kVectors>(panel, part, column, w);
       Unroll<kRows>([&](auto r) LANEWISE_LAMBDA {
-        const VI8 a = BroadcastQuad(q + r * q_stride + kQuad * 4);
+        const auto a = BroadcastQuad(q + r * q_stride + kQuad * 4);
         Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
           VI32& s = At(sum, r * kVectors + v);
-          s = hn::SumOfMulQuadAccumulate(di, At(w, v), a, s);
+          s = AddProducts(At(w, v), a, s);
         });
       });
     });
-#endif
   }
+#endif
 
   // total = P of the contract, in float: integers below 2^24 are exact, fused
   // or not.
@@ -209,8 +150,8 @@ struct Int8Kernel {
         Unroll<kVectors>(
             [&](auto v) LANEWISE_LAMBDA { At(sum, r * kVectors + v) = start; });
       });
-      AddProducts<kHalf * kQuadsPerHalf, kRows, kVectors>(panel, part, column,
-                                                          q, p.q_stride, sum);
+      AddHalf<kHalf * kQuadsPerHalf, kRows, kVectors>(panel, part, column, q,
+                                                      p.q_stride, sum);
       Unroll<kVectors>([&](auto v) LANEWISE_LAMBDA {
         VF scale = hn::Zero(d);
         if constexpr (F::kHasScale) {
@@ -287,7 +228,7 @@ struct DecodedKernel {
                                  const float* x, size_t x_stride,
                                  VectorTile<VF, kRows>& acc) {
     const DF d;
-    const VU8 w = F::template Quad<kQuad>(column * 4, panel, part);
+    const Quads w = F::template Quad<kQuad>(column * 4, panel, part);
     Unroll<4>([&](auto i) LANEWISE_LAMBDA {
       constexpr size_t kByte = decltype(i)::value;
       VI32 integer = ByteOfLanes<kByte>(w);

@@ -1,6 +1,6 @@
-// Matrix products with Q4_0 and Q4_1 weights.
+// Matrix products with Q4_0 weights.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "simd/matmul_q4.cc"
+#define HWY_TARGET_INCLUDE "simd/matmul_q4_0.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 #include "simd/dispatch.h"
@@ -20,30 +20,11 @@ struct FormatQ4_0 {
   static constexpr bool kHasMinScale = false;
 
   template <size_t kQuad>
-  static HWY_INLINE VU8 Quad(size_t offset, const Panel& panel, size_t) {
-    return NibbleQuad<kQuad>(panel.q, offset);
+  static HWY_INLINE Quads Quad(size_t offset, const Panel& panel, size_t) {
+    return NibbleQuads<kQuad>(panel.q, offset);
   }
   static HWY_INLINE VF Scale(size_t column, const Panel& panel) {
     return LoadHalves(panel.d + column);
-  }
-};
-
-struct FormatQ4_1 {
-  using Panel = PanelQ4_1;
-  static constexpr size_t kParts = 1, kHalves = 1;
-  static constexpr int kMaxWeight = 15, kOffsetBits = -1;
-  static constexpr bool kHasScale = false, kHasMin = true;
-  static constexpr bool kHasMinScale = false;
-
-  template <size_t kQuad>
-  static HWY_INLINE VU8 Quad(size_t offset, const Panel& panel, size_t) {
-    return NibbleQuad<kQuad>(panel.q, offset);
-  }
-  static HWY_INLINE VF Scale(size_t column, const Panel& panel) {
-    return LoadHalves(panel.d + column);
-  }
-  static HWY_INLINE VF Min(size_t column, const Panel& panel) {
-    return LoadHalves(panel.m + column);
   }
 };
 
@@ -52,12 +33,6 @@ void PanelQ4_0Int8Impl(const PanelProduct& p) {
 }
 void PanelQ4_0F32Impl(const PanelProduct& p) {
   RunPanel<DecodedKernel<FormatQ4_0>>(p);
-}
-void PanelQ4_1Int8Impl(const PanelProduct& p) {
-  RunPanel<Int8Kernel<FormatQ4_1>>(p);
-}
-void PanelQ4_1F32Impl(const PanelProduct& p) {
-  RunPanel<DecodedKernel<FormatQ4_1>>(p);
 }
 
 }  // namespace
@@ -76,16 +51,6 @@ void PanelQ4_0Int8(const Target& target, const PanelProduct& product) {
 HWY_EXPORT(PanelQ4_0F32Impl);
 void PanelQ4_0F32(const Target& target, const PanelProduct& product) {
   LANEWISE_DISPATCH(target, PanelQ4_0F32Impl)(product);
-}
-
-HWY_EXPORT(PanelQ4_1Int8Impl);
-void PanelQ4_1Int8(const Target& target, const PanelProduct& product) {
-  LANEWISE_DISPATCH(target, PanelQ4_1Int8Impl)(product);
-}
-
-HWY_EXPORT(PanelQ4_1F32Impl);
-void PanelQ4_1F32(const Target& target, const PanelProduct& product) {
-  LANEWISE_DISPATCH(target, PanelQ4_1F32Impl)(product);
 }
 
 }  // namespace lanewise

@@ -1,6 +1,6 @@
 // Matrix products with Q8_0 weights.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "simd/matmul_q8.cc"
+#define HWY_TARGET_INCLUDE "simd/matmul_q8_0.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 #include "simd/dispatch.h"
@@ -20,8 +20,8 @@ struct FormatQ8_0 {
   static constexpr bool kHasMinScale = false;
 
   template <size_t kQuad>
-  static HWY_INLINE VU8 Quad(size_t offset, const Panel& panel, size_t) {
-    return hn::LoadU(DU8(), panel.q + kQuad * kQuadBytes + offset);
+  static HWY_INLINE Quads Quad(size_t offset, const Panel& panel, size_t) {
+    return LoadQuads(panel.q + kQuad * kQuadBytes + offset);
   }
   static HWY_INLINE VF Scale(size_t column, const Panel& panel) {
     return LoadHalves(panel.d + column);
