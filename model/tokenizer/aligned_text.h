@@ -1,0 +1,79 @@
+// Text under normalization, and where each of its bytes came from.
+#ifndef LANEWISE_MODEL_TOKENIZER_ALIGNED_TEXT_H_
+#define LANEWISE_MODEL_TOKENIZER_ALIGNED_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace lanewise {
+
+// `origin` is empty (not kept) or has text.size() + 1 places: of each byte and
+// of the end, in the text that normalization began with.
+struct AlignedText {
+  std::string text;
+  std::vector<size_t> origin;
+
+  // `keep`: origins begin at `base`.
+  static AlignedText From(absl::string_view text, bool keep, size_t base) {
+    AlignedText aligned{std::string(text), {}};
+    if (keep) {
+      aligned.origin.resize(text.size() + 1);
+      for (size_t i = 0; i <= text.size(); ++i) aligned.origin[i] = base + i;
+    }
+    return aligned;
+  }
+};
+
+// Writes a new version of an AlignedText from parts of the old one.
+class AlignedWriter {
+ public:
+  explicit AlignedWriter(AlignedText* text)
+      : target_(text), old_(std::move(*text)) {
+    target_->text.clear();
+    target_->origin.clear();
+    target_->text.reserve(old_.text.size());
+  }
+
+  // Moves the new text into the AlignedText.
+  ~AlignedWriter() {
+    if (!old_.origin.empty()) target_->origin.push_back(old_.origin.back());
+  }
+  AlignedWriter(const AlignedWriter&) = delete;
+  AlignedWriter& operator=(const AlignedWriter&) = delete;
+
+  absl::string_view old() const { return old_.text; }
+
+  // Bytes [begin, end) of the old text as they are.
+  void Copy(size_t begin, size_t end) {
+    target_->text.append(old_.text, begin, end - begin);
+    if (!old_.origin.empty()) {
+      target_->origin.insert(target_->origin.end(), old_.origin.begin() + begin,
+                             old_.origin.begin() + end);
+    }
+  }
+
+  // New bytes for old ones that begin at `begin`.
+  void Insert(absl::string_view bytes, size_t begin) {
+    target_->text.append(bytes.data(), bytes.size());
+    Align(begin);
+  }
+
+  // To append to directly; Align follows.
+  std::string* text() { return &target_->text; }
+  void Align(size_t begin) {
+    if (old_.origin.empty()) return;
+    target_->origin.resize(target_->text.size(), old_.origin[begin]);
+  }
+
+ private:
+  AlignedText* target_;
+  AlignedText old_;
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_TOKENIZER_ALIGNED_TEXT_H_

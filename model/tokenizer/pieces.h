@@ -1,0 +1,32 @@
+// Text on its way from the normalizer to the model: one buffer, cut in pieces.
+#ifndef LANEWISE_MODEL_TOKENIZER_PIECES_H_
+#define LANEWISE_MODEL_TOKENIZER_PIECES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace lanewise {
+
+struct Piece {
+  size_t begin;
+  size_t end;
+  bool first;  // starts where the caller's text starts
+};
+
+// Pieces ascend, do not overlap, are not empty; bytes between them were
+// removed.
+struct Pieces {
+  std::string text;
+  std::vector<Piece> pieces;
+
+  absl::string_view Text(const Piece& piece) const {
+    return absl::string_view(text).substr(piece.begin, piece.end - piece.begin);
+  }
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_TOKENIZER_PIECES_H_
