@@ -1,0 +1,170 @@
+// Lanewise's public API: a model loaded once, and text generated with it.
+//
+//   #include "lanewise/engine.h"
+//
+//   auto engine = lanewise::Engine::Load("model.gguf", {});
+//   if (!engine.ok()) return Fail(engine.status());
+//   lanewise::GenerateRequest request;
+//   request.messages = {{"user", "Write one sentence about the sea."}};
+//   auto result = (*engine)->Generate(request, {});
+//   if (result.ok()) std::cout << result->text << "\n";
+//
+// The bits of every logit, and so the text, are the same for any number of
+// threads, any prefill chunk, any state of the cache and any instruction set
+// with fused multiply-add. Errors are absl::Status; nothing here throws, aborts
+// or exits.
+#ifndef LANEWISE_RUNTIME_ENGINE_H_
+#define LANEWISE_RUNTIME_ENGINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "lanewise/generation_options.h"
+
+namespace lanewise {
+
+// What activations are when they meet weights.
+enum class ActivationPrecision : uint8_t {
+  kNative,  // int8 with quantized weights, bf16 with bf16, else f32
+  kF32,     // f32 always: slower, the measure of what kNative costs
+};
+
+// How keys and values are kept.
+enum class CachePrecision : uint8_t { kF16, kBF16, kF32 };
+
+struct EngineOptions {
+  size_t threads = 0;  // 0: as many as this process may use (affinity, cgroup)
+  std::string target;  // instruction set, e.g. "AVX2"; empty: the best here
+  ActivationPrecision activations = ActivationPrecision::kNative;
+  CachePrecision cache = CachePrecision::kF16;
+  // Longest sequence; 0 or more than the model's own: the model's own.
+  size_t context_length = 0;
+  size_t prefill_chunk = 512;  // prompt tokens that are computed together
+  size_t max_cache_bytes = size_t{1} << 34;  // keys and values of all sessions
+  // Called while loading: layers done, layers in all. May be empty.
+  std::function<void(size_t done, size_t total)> load_progress;
+};
+
+struct Message {
+  std::string role;  // "system", "user", "assistant", …
+  std::string content;
+};
+
+// One request. Exactly one of messages, prompt and prompt_ids is set.
+struct GenerateRequest {
+  std::vector<Message> messages;  // rendered by the model's chat template; its
+                                  // contents never become control tokens
+  std::string prompt;             // text as it is, without a template
+  bool parse_special = false;     // prompt: text may spell control tokens
+  std::vector<int32_t> prompt_ids;
+
+  size_t max_tokens = 256;  // new tokens, at most what the context leaves
+  SamplingOptions sampling;
+  std::vector<std::string> stop;  // the text ends before the first of these
+  bool ignore_end = false;        // go on after end-of-text and -turn tokens
+  bool hash_logits = false;       // fill GenerateResult::logits_hash
+};
+
+enum class FinishReason : uint8_t {
+  kEnd,        // an end-of-text or end-of-turn token
+  kStop,       // a stop string
+  kLength,     // max_tokens or the context is used up
+  kCancelled,  // on_text returned false, or should_cancel true
+};
+absl::string_view FinishReasonName(FinishReason reason);
+
+struct GenerateCallbacks {
+  // New text, whole UTF-8 characters only. Returning false ends generation.
+  std::function<bool(absl::string_view text)> on_text;
+  // While a prompt is computed: tokens done, tokens in all.
+  std::function<void(size_t done, size_t total)> on_prompt;
+  // Asked before every chunk and token; true ends generation.
+  std::function<bool()> should_cancel;
+};
+
+struct GenerateResult {
+  std::string text;          // what on_text was given, in one piece
+  std::vector<int32_t> ids;  // new tokens, the end token included
+  std::vector<double> log_probabilities;  // of ids, of the raw distribution
+  size_t prompt_tokens = 0;
+  size_t cached_tokens = 0;  // of the prompt, found in the session's cache
+  FinishReason finish_reason = FinishReason::kLength;
+  uint64_t seed = 0;          // that reproduces this result
+  std::string logits_hash;    // SHA-256, hex, of all logits that were sampled
+                              // from, as little-endian f32
+  double prompt_seconds = 0;  // until the first token's logits
+  double decode_seconds = 0;  // for the tokens after the first
+};
+
+// A conversation: keeps keys and values, so that a prompt which begins as the
+// last one ended computes only what is new. Not thread-safe; use one per
+// thread of requests. Results are those of a fresh session, bit for bit.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // INVALID_ARGUMENT for an empty or contradictory request, OUT_OF_RANGE for a
+  // prompt that does not fit into the context (with both numbers),
+  // FAILED_PRECONDITION for messages without a chat template, INTERNAL for
+  // logits that are not finite (with the step).
+  virtual absl::StatusOr<GenerateResult> Generate(
+      const GenerateRequest& request, const GenerateCallbacks& callbacks) = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // `path`: a GGUF file, or a folder with config.json, safetensors and
+  // tokenizer.json.
+  static absl::StatusOr<std::unique_ptr<Engine>> Load(
+      const std::string& path, const EngineOptions& options);
+
+  // The engine must outlive its sessions.
+  virtual absl::StatusOr<std::unique_ptr<Session>> NewSession() = 0;
+
+  // With a session of its own. Thread-safe.
+  virtual absl::StatusOr<GenerateResult> Generate(
+      const GenerateRequest& request, const GenerateCallbacks& callbacks) = 0;
+
+  // The prompt of `messages` as the chat template renders it, ready for an
+  // answer.
+  virtual absl::StatusOr<std::string> RenderChat(
+      absl::Span<const Message> messages) const = 0;
+
+  // Token ids as Generate would compute them for such a request.
+  virtual absl::StatusOr<std::vector<int32_t>> PromptIds(
+      const GenerateRequest& request) const = 0;
+
+  // Logits of every position of `ids` from an empty cache: [ids, vocab_size].
+  virtual absl::StatusOr<std::vector<float>> Logits(
+      absl::Span<const int32_t> ids) = 0;
+
+  // Text of ids, without control tokens.
+  virtual std::string Decode(absl::Span<const int32_t> ids) const = 0;
+
+  virtual bool has_chat_template() const = 0;
+  virtual size_t vocab_size() const = 0;
+  virtual size_t context_length() const = 0;  // in force
+  virtual size_t threads() const = 0;
+  virtual absl::string_view target() const = 0;
+  virtual size_t weight_bytes() const = 0;  // packed, in memory
+  // What loading ignored, clamped or took from the tensors; one line each.
+  virtual const std::vector<std::string>& notices() const = 0;
+};
+
+// Names of the instruction-set targets that can be asked for here, best first.
+std::vector<std::string> AvailableTargets();
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_RUNTIME_ENGINE_H_

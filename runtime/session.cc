@@ -1,0 +1,239 @@
+#include "runtime/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/sampler.h"
+#include "runtime/sha256.h"
+#include "runtime/stop_strings.h"
+#include "runtime/text_stream.h"
+#include "simd/status_macros.h"
+
+namespace lanewise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool Cancelled(const GenerateCallbacks& callbacks) {
+  return callbacks.should_cancel && callbacks.should_cancel();
+}
+
+}  // namespace
+
+// The state of one Generate call.
+class GenerationSession::Run {
+ public:
+  Run(GenerationSession* session, const GenerateRequest& request,
+      const GenerateCallbacks& callbacks)
+      : session_(*session), request_(request), callbacks_(callbacks) {}
+
+  absl::StatusOr<GenerateResult> Execute() {
+    LANEWISE_RETURN_IF_ERROR(Prepare());
+    const Clock::time_point start = Clock::now();
+    LANEWISE_ASSIGN_OR_RETURN(
+        const bool finished,
+        session_.Prefill(
+            absl::MakeConstSpan(history_).subspan(result_.cached_tokens),
+            callbacks_));
+    result_.prompt_seconds = SecondsSince(start);
+    if (!finished) {
+      result_.finish_reason = FinishReason::kCancelled;
+      return std::move(result_);
+    }
+    const Clock::time_point decode_start = Clock::now();
+    LANEWISE_RETURN_IF_ERROR(Decode());
+    result_.decode_seconds = SecondsSince(decode_start);
+    if (request_.hash_logits) result_.logits_hash = hash_.HexDigest();
+    return std::move(result_);
+  }
+
+ private:
+  absl::Status Prepare() {
+    const SessionShared& shared = session_.shared_;
+    LANEWISE_ASSIGN_OR_RETURN(stops_, StopStrings::Create(request_.stop));
+    LANEWISE_ASSIGN_OR_RETURN(history_, shared.prompts->Ids(request_));
+    result_.prompt_tokens = history_.size();
+    if (history_.empty()) {
+      return absl::InvalidArgumentError(
+          "prompt: expected at least one token, found none");
+    }
+    if (history_.size() >= shared.context_length) {
+      return absl::OutOfRangeError(absl::StrCat(
+          "prompt: ", history_.size(),
+          " tokens do not fit into the context of ", shared.context_length,
+          " and leave room for an answer; shorten the prompt"));
+    }
+    limit_ =
+        std::min(request_.max_tokens, shared.context_length - history_.size());
+    if (!request_.ignore_end) ends_ = shared.prompts->special().end_ids;
+    LANEWISE_ASSIGN_OR_RETURN(
+        sampler_,
+        Sampler::Create(request_.sampling, {session_.logits_.size(), ends_}));
+    result_.seed = sampler_->seed();
+    stream_.emplace(
+        [prompts = shared.prompts](absl::Span<const int32_t> ids) {
+          DecodeOptions options;
+          options.skip_special_tokens = true;
+          return prompts->tokenizer().Decode(ids, options);
+        },
+        &stops_);
+    result_.cached_tokens = session_.Reuse(history_);
+    result_.ids.reserve(limit_);
+    result_.log_probabilities.reserve(limit_);
+    history_.reserve(history_.size() + limit_);
+    return session_.cache_.Reserve(history_.size() + limit_);
+  }
+
+  absl::Status Decode() {
+    result_.finish_reason = FinishReason::kLength;
+    while (result_.ids.size() < limit_) {
+      if (Cancelled(callbacks_)) {
+        result_.finish_reason = FinishReason::kCancelled;
+        break;
+      }
+      LANEWISE_ASSIGN_OR_RETURN(const bool go_on, Step());
+      if (!go_on) break;
+      if (result_.ids.size() == limit_) break;
+      LANEWISE_ASSIGN_OR_RETURN(
+          const bool finished,
+          session_.Prefill(absl::MakeConstSpan(history_).last(1), {}));
+      (void)finished;  // nothing to cancel it
+    }
+    Show(stream_->Finish());
+    return absl::OkStatus();
+  }
+
+  // Chooses and shows one token; false when it is the last.
+  absl::StatusOr<bool> Step() {
+    if (request_.hash_logits) hash_.UpdateFloats(session_.logits_);
+    SamplerInput input;
+    input.logits = session_.logits_;
+    input.history = {history_, result_.prompt_tokens};
+    LANEWISE_ASSIGN_OR_RETURN(const SampledToken token,
+                              sampler_->Step(session_.shared_.context->target(),
+                                             input, session_.sampler_scratch_));
+    result_.ids.push_back(token.id);
+    result_.log_probabilities.push_back(token.log_prob);
+    history_.push_back(token.id);
+    if (std::binary_search(ends_.begin(), ends_.end(), token.id)) {
+      result_.finish_reason = FinishReason::kEnd;
+      return false;
+    }
+    if (!Show(stream_->Push(token.id))) {
+      result_.finish_reason = FinishReason::kCancelled;
+      return false;
+    }
+    if (stream_->stopped()) {
+      result_.finish_reason = FinishReason::kStop;
+      return false;
+    }
+    return true;
+  }
+
+  bool Show(const std::string& text) {
+    if (text.empty()) return true;
+    result_.text += text;
+    return !callbacks_.on_text || callbacks_.on_text(text);
+  }
+
+  GenerationSession& session_;
+  const GenerateRequest& request_;
+  const GenerateCallbacks& callbacks_;
+  GenerateResult result_;
+  std::vector<int32_t> history_;  // prompt and new tokens
+  std::vector<int32_t> ends_;
+  size_t limit_ = 0;
+  StopStrings stops_;
+  std::optional<Sampler> sampler_;
+  std::optional<TextStream> stream_;
+  Sha256 hash_;
+};
+
+GenerationSession::GenerationSession(const SessionShared& shared,
+                                     std::unique_ptr<Executor> executor)
+    : shared_(shared),
+      executor_(std::move(executor)),
+      cache_(shared.pool),
+      logits_(shared.model->spec().vocab_size),
+      sampler_scratch_(shared.model->spec().vocab_size) {}
+
+absl::StatusOr<std::unique_ptr<GenerationSession>> GenerationSession::Create(
+    const SessionShared& shared) {
+  Executor::Options options;
+  options.activations = shared.activations;
+  options.max_rows = shared.prefill_chunk;
+  LANEWISE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Executor> executor,
+      Executor::Create(*shared.model, *shared.context, std::move(options)));
+  return absl::WrapUnique(new GenerationSession(shared, std::move(executor)));
+}
+
+absl::StatusOr<GenerateResult> GenerationSession::Generate(
+    const GenerateRequest& request, const GenerateCallbacks& callbacks) {
+  const ScopedFloatEnvironment environment;
+  return Run(this, request, callbacks).Execute();
+}
+
+size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {
+  const size_t most = std::min(cached_ids_.size(), ids.size() - 1);
+  size_t common = 0;
+  while (common < most && cached_ids_[common] == ids[common]) ++common;
+  cache_.Truncate(common);
+  cached_ids_.resize(common);
+  return common;
+}
+
+absl::StatusOr<bool> GenerationSession::Prefill(
+    absl::Span<const int32_t> ids, const GenerateCallbacks& callbacks) {
+  size_t done = 0;
+  while (done < ids.size()) {
+    if (Cancelled(callbacks)) return false;
+    const size_t rows = std::min(shared_.prefill_chunk, ids.size() - done);
+    const bool last = done + rows == ids.size();
+    const Executor::Entry entry{
+        ids.subspan(done, rows), &cache_,
+        last ? Executor::Logits::kLast : Executor::Logits::kNone};
+    LANEWISE_RETURN_IF_ERROR(executor_->Forward({&entry, 1}, logits_.data()));
+    cached_ids_.insert(cached_ids_.end(), entry.ids.begin(), entry.ids.end());
+    done += rows;
+    if (callbacks.on_prompt) callbacks.on_prompt(done, ids.size());
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<float>> GenerationSession::AllLogits(
+    absl::Span<const int32_t> ids) {
+  const ScopedFloatEnvironment environment;
+  const size_t vocab = shared_.model->spec().vocab_size;
+  cache_.Truncate(0);
+  cached_ids_.clear();
+  if (ids.size() > shared_.context_length) {
+    return absl::OutOfRangeError(
+        absl::StrCat("ids: ", ids.size(),
+                     " tokens do not fit into the context "
+                     "of ",
+                     shared_.context_length));
+  }
+  LANEWISE_RETURN_IF_ERROR(cache_.Reserve(ids.size()));
+  std::vector<float> logits(ids.size() * vocab);
+  for (size_t done = 0; done < ids.size();) {
+    const size_t rows = std::min(shared_.prefill_chunk, ids.size() - done);
+    const Executor::Entry entry{ids.subspan(done, rows), &cache_,
+                                Executor::Logits::kAll};
+    LANEWISE_RETURN_IF_ERROR(
+        executor_->Forward({&entry, 1}, logits.data() + done * vocab));
+    done += rows;
+  }
+  cache_.Truncate(0);
+  return logits;
+}
+
+}  // namespace lanewise

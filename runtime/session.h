@@ -1,0 +1,68 @@
+// One conversation over a loaded model: prefill, decoding, sampling, streaming.
+#ifndef LANEWISE_RUNTIME_SESSION_H_
+#define LANEWISE_RUNTIME_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "lanewise/engine.h"
+#include "model/executor.h"
+#include "model/kv_cache.h"
+#include "runtime/prompt.h"
+#include "runtime/sampler.h"
+
+namespace lanewise {
+
+// What all sessions of an engine share; immutable.
+struct SessionShared {
+  const PromptBuilder* prompts;
+  const Model* model;
+  const Context* context;
+  std::shared_ptr<KvPagePool> pool;
+  ActivationType activations;
+  size_t prefill_chunk;
+  size_t context_length;
+};
+
+class GenerationSession : public Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<GenerationSession>> Create(
+      const SessionShared& shared);
+
+  absl::StatusOr<GenerateResult> Generate(
+      const GenerateRequest& request,
+      const GenerateCallbacks& callbacks) override;
+
+  // Logits of every position of `ids`, from an empty cache.
+  absl::StatusOr<std::vector<float>> AllLogits(absl::Span<const int32_t> ids);
+
+ private:
+  GenerationSession(const SessionShared& shared,
+                    std::unique_ptr<Executor> executor);
+
+  class Run;
+
+  // Keeps what the cache has in common with `ids`, all but the last of them at
+  // most: its logits are wanted. Returns how many are kept.
+  size_t Reuse(absl::Span<const int32_t> ids);
+
+  // Runs ids that continue the sequence, in chunks; logits_ has the last one's.
+  // False: cancelled.
+  absl::StatusOr<bool> Prefill(absl::Span<const int32_t> ids,
+                               const GenerateCallbacks& callbacks);
+
+  const SessionShared shared_;
+  std::unique_ptr<Executor> executor_;
+  KvCache cache_;
+  std::vector<int32_t> cached_ids_;  // whose keys and values are in cache_
+  std::vector<float> logits_;        // [vocab]
+  SamplerScratch sampler_scratch_;
+};
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_RUNTIME_SESSION_H_
