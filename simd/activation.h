@@ -22,7 +22,9 @@ enum class Activation : uint8_t {
   kSigmoid,
 };
 
-// x[i] = activation(x[i]), i < n.
+// x[i] = activation(x[i]), i < n. NaN stays NaN; -inf gives NaN where the
+// formula is -inf · 0. Within a few units in the last place; the tails of the
+// sigmoid forms add the rounding of the exponent.
 void Activate(const Target& target, Activation activation, float* x, size_t n);
 
 // out[i] = activation(gate[i]) * up[i], i < n. out may be gate or up.

@@ -16,7 +16,8 @@ void RmsNorm(const Target& target, const float* x, const float* weight,
              float eps, size_t width, float* out);
 
 // out[i] = (x[i] - mean) * (1 / sqrt(mean((x - mean)²) + eps)) * weight[i] +
-// bias[i]. Two passes. weight and bias may be null. out may be x.
+// bias[i]. Two passes; the last product is fused with the sum when both weight
+// and bias are there. Either may be null. out may be x.
 void LayerNorm(const Target& target, const float* x, const float* weight,
                const float* bias, float eps, size_t width, float* out);
 

@@ -9,8 +9,8 @@ namespace lanewise {
 
 double Exp(double x);               // +inf above 709.78, +0 below -708
 double Log(double x);               // x > 0; -inf at 0, NaN below
-double Pow(double base, double y);  // base > 0
-double Sin(double x);               // |x| <= 2^30
+double Pow(double base, double y);  // base >= 0, else NaN
+double Sin(double x);               // |x| <= 2^30, else NaN
 double Cos(double x);
 
 }  // namespace lanewise
