@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -119,27 +121,31 @@ struct AttentionCase {
 };
 
 // Pages of a cache, 64-byte aligned, with 0xFF bytes (NaN in every type) where
-// nothing was stored.
+// nothing was stored. Nothing lies behind the layer, so that the address
+// sanitizer sees a read beyond it.
 class TestCache {
  public:
   TestCache(const KvShape& shape, size_t keys, size_t offset = 64)
       : offset_(offset) {
-    const size_t count = (keys + kKeysPerPage - 1) / kKeysPerPage;
-    for (size_t i = 0; i < count; ++i) {
-      memory_.emplace_back(offset + shape.page_bytes() + 64, uint8_t{0xFF});
-    }
-    for (std::vector<uint8_t>& page : memory_) {
-      const uintptr_t address = reinterpret_cast<uintptr_t>(page.data());
-      pages_.push_back(page.data() + (64 - address % 64) % 64);
+    const size_t bytes = offset + shape.page_bytes();
+    for (size_t i = 0; i * kKeysPerPage < keys; ++i) {
+      memory_.emplace_back(
+          static_cast<uint8_t*>(::operator new (bytes, std::align_val_t{64})));
+      std::memset(memory_.back().get(), 0xFF, bytes);
+      pages_.push_back(memory_.back().get());
     }
   }
-  TestCache(TestCache&&) = default;  // a copy would point into the original
   KvPages view() const { return {pages_, offset_}; }
   uint8_t* layer(size_t page) const { return pages_[page] + offset_; }
 
  private:
+  struct Free {
+    void operator()(uint8_t* page) const {
+      ::operator delete (page, std::align_val_t{64});
+    }
+  };
   size_t offset_;
-  std::vector<std::vector<uint8_t>> memory_;
+  std::vector<std::unique_ptr<uint8_t[], Free>> memory_;
   std::vector<uint8_t*> pages_;
 };
 
