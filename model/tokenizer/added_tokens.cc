@@ -29,7 +29,7 @@ absl::StatusOr<AddedTokens> AddedTokens::Create(std::vector<AddedToken> tokens,
   std::vector<AlignedText> contents(added.tokens_.size());
   std::vector<std::pair<absl::string_view, int32_t>> keys[2];
   for (size_t i = 0; i < added.tokens_.size(); ++i) {
-    const AddedToken& token = added.tokens_[i];
+    AddedToken& token = added.tokens_[i];
     if (token.content.size() > kMaxContent) {
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": token ", token.id, ": expected at most ",
@@ -41,6 +41,7 @@ absl::StatusOr<AddedTokens> AddedTokens::Create(std::vector<AddedToken> tokens,
     if (token.normalized && normalizer != nullptr) {
       LANEWISE_RETURN_IF_ERROR(normalizer->Apply(&contents[i]));
     }
+    token.decoded = contents[i].text;
     // Only whole characters are looked for, so that the text stays text.
     const absl::string_view key = contents[i].text;
     if (key.empty() || ValidUtf8Prefix(key) != key.size()) continue;

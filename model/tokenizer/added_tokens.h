@@ -27,6 +27,9 @@ struct AddedToken {
   bool rstrip = false;       // … on its right
   bool normalized = false;   // found in the normalized text
   bool special = false;      // a control token
+  // What decoding writes: the content, normalized where the token is. Set by
+  // AddedTokens::Create.
+  std::string decoded = {};
 };
 
 // A token found in the text, or (id -1) the text between.

@@ -14,6 +14,7 @@ namespace {
 // Words kept by one call of Tokenize, and the longest of them in bytes.
 constexpr size_t kCachedWords = 1 << 14;
 constexpr size_t kCachedBytes = 64;
+constexpr size_t kMaxMerges = size_t{1} << 24;
 
 uint64_t PairKey(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 |
@@ -48,6 +49,11 @@ absl::StatusOr<std::unique_ptr<Bpe>> Bpe::Create(Vocabulary vocabulary,
 }
 
 absl::Status Bpe::AddMerges(const MergeList& merges, absl::string_view where) {
+  if (merges.size() > kMaxMerges) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ".merges: expected at most ", kMaxMerges,
+                     ", found ", merges.size()));
+  }
   merges_.reserve(merges.size());
   const size_t prefix = options_.continuing_subword_prefix.size();
   for (size_t rank = 0; rank < merges.size(); ++rank) {
@@ -66,7 +72,7 @@ absl::Status Bpe::AddMerges(const MergeList& merges, absl::string_view where) {
                        "found \"",
                        left, "\" and \"", right, "\""));
     }
-    merges_[PairKey(*left_id, *right_id)] = {static_cast<int64_t>(rank),
+    merges_[PairKey(*left_id, *right_id)] = {static_cast<int32_t>(rank),
                                              *merged};
   }
   return absl::OkStatus();

@@ -19,7 +19,7 @@ struct BpeSymbol {
 };
 
 struct BpeMerge {
-  int64_t rank;  // the lowest merges first, of equals the leftmost
+  int32_t rank;  // the lowest merges first, of equals the leftmost; not < 0
   int32_t id;    // of the merged symbol
 };
 
@@ -28,12 +28,11 @@ struct BpeMerge {
 template <typename Find>
 void MergeSymbols(std::vector<BpeSymbol>* symbols, Find find) {
   struct Candidate {
-    int64_t rank;
-    int32_t left;
-    int32_t id;
+    uint64_t key;   // rank, then place of the left symbol
+    int32_t id;     // of the merged symbol
     uint32_t size;  // of both: tells a candidate that is out of date
     bool operator<(const Candidate& other) const {  // for a heap of the lowest
-      return rank != other.rank ? rank > other.rank : left > other.left;
+      return key > other.key;
     }
   };
   std::vector<BpeSymbol>& list = *symbols;
@@ -43,7 +42,9 @@ void MergeSymbols(std::vector<BpeSymbol>* symbols, Find find) {
     if (left < 0 || right < 0 || !find(list[left], list[right], &merge)) {
       return false;
     }
-    *out = {merge.rank, left, merge.id, list[left].size + list[right].size};
+    *out = {
+        static_cast<uint64_t>(merge.rank) << 32 | static_cast<uint32_t>(left),
+        merge.id, list[left].size + list[right].size};
     return true;
   };
   Candidate made;
@@ -60,11 +61,11 @@ void MergeSymbols(std::vector<BpeSymbol>* symbols, Find find) {
   while (!heap.empty()) {
     const Candidate top = heap.top();
     heap.pop();
-    BpeSymbol& left = list[top.left];
+    const auto index = static_cast<int32_t>(top.key & 0xFFFFFFFF);
+    BpeSymbol& left = list[index];
     if (left.size == 0 || left.next < 0) continue;
     BpeSymbol& right = list[left.next];
     if (left.size + right.size != top.size) continue;
-    const int32_t index = top.left;
     left.id = top.id;
     left.size = top.size;
     left.next = right.next;

@@ -190,7 +190,7 @@ std::string Pipeline::Decode(absl::Span<const int32_t> ids,
     const AddedToken* added = added_.Find(id);
     if (added != nullptr) {
       if (options.skip_special_tokens && added->special) continue;
-      tokens.push_back(added->content);
+      tokens.push_back(added->decoded);
     } else if (stages_.model->vocabulary().Has(id)) {
       tokens.emplace_back(stages_.model->vocabulary().Text(id));
     }

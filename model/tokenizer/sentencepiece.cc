@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -36,9 +37,9 @@ absl::StatusOr<std::unique_ptr<SentencePieceBpe>> SentencePieceBpe::Create(
   std::sort(sorted.begin(), sorted.end(), std::greater<double>());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   for (const double score : scores) {
-    model->ranks_.push_back(std::lower_bound(sorted.begin(), sorted.end(),
-                                             score, std::greater<double>()) -
-                            sorted.begin());
+    const auto place = std::lower_bound(sorted.begin(), sorted.end(), score,
+                                        std::greater<double>());
+    model->ranks_.push_back(static_cast<int32_t>(place - sorted.begin()));
   }
   model->usable_ = std::move(usable);
   const Vocabulary& tokens = model->vocabulary();

@@ -36,7 +36,7 @@ class SentencePieceBpe : public TokenModel {
   int32_t FindUsable(absl::string_view text) const;  // -1: none
   void AppendUnknown(absl::string_view text, std::vector<int32_t>* ids) const;
 
-  std::vector<int64_t> ranks_;  // by id; equal scores have equal ranks
+  std::vector<int32_t> ranks_;  // by id; equal scores have equal ranks
   std::vector<bool> usable_;
   size_t longest_ = 0;  // bytes of the longest usable token
   int32_t unk_id_ = -1;

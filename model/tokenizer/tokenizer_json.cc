@@ -135,8 +135,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> FromParsed(
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(
     absl::string_view json, absl::string_view file) {
-  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json parsed,
-                            ParseJson(json, file));
+  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseJson(json, file));
   return FromParsed(parsed, file);
 }
 

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "model/format/checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
@@ -62,6 +63,85 @@ TEST(Conformance, TokenizerJson) {
     }
     Report(name, CompareGoldens(**tokenizer, folder));
   }
+}
+
+// Texts and ids of a vocabulary file: `.inp` and `.out` beside it.
+void CompareVocabulary(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  const auto checkpoint = Checkpoint::Open(path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const auto tokenizer = Tokenizer::Load(**checkpoint);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const std::vector<std::string> texts =
+      absl::StrSplit(ReadTestFile(path + ".inp"), "\n__ggml_vocab_test__\n");
+  const std::vector<std::string> lines =
+      absl::StrSplit(ReadTestFile(path + ".out"), '\n');
+  EncodeOptions options;
+  options.add_special_tokens = false;
+  size_t equal = 0, cases = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i >= texts.size()) break;
+    std::vector<int32_t> expected;
+    for (const auto word : absl::StrSplit(lines[i], ' ', absl::SkipEmpty())) {
+      int32_t id = -1;
+      ASSERT_TRUE(absl::SimpleAtoi(word, &id)) << lines[i];
+      expected.push_back(id);
+    }
+    const auto ids = (*tokenizer)->Encode(texts[i], options);
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    ++cases;
+    equal += *ids == expected;
+    EXPECT_EQ(*ids, expected) << name << ": " << texts[i];
+  }
+  std::cout << absl::StrFormat("%-32s encode %d/%d", name, equal, cases)
+            << std::endl;
+  EXPECT_GT(cases, 30u);
+}
+
+TEST(Conformance, GgufVocabularies) {
+  if (GoldenRoot().empty()) GTEST_SKIP() << "LANEWISE_GOLDEN is not set";
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(GoldenRoot() + "/vocab", error)) {
+    if (entry.path().extension() == ".gguf") {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  EXPECT_FALSE(paths.empty());
+  for (const std::string& path : paths) CompareVocabulary(path);
+}
+
+TEST(Conformance, GgufModels) {
+  if (GoldenRoot().empty()) GTEST_SKIP() << "LANEWISE_GOLDEN is not set";
+  for (const std::string& folder : Folders(GoldenRoot() + "/gguf")) {
+    const std::string list = folder + "/tokenize.jsonl";
+    if (!std::filesystem::exists(list)) continue;
+    const auto checkpoint = Checkpoint::Open(folder + "/model.gguf");
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto tokenizer = Tokenizer::Load(**checkpoint);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    GoldenCounts counts;
+    counts.encode =
+        CompareEncodeFile(**tokenizer, list, /*decoded_is_plain=*/true);
+    Report(std::filesystem::path(folder).filename(), counts);
+  }
+}
+
+// A real model's vocabulary; LANEWISE_SMOLLM2 is the path of its GGUF file.
+TEST(Conformance, SmolLm2) {
+  const char* path = std::getenv("LANEWISE_SMOLLM2");
+  if (GoldenRoot().empty() || path == nullptr) {
+    GTEST_SKIP() << "LANEWISE_GOLDEN or LANEWISE_SMOLLM2 is not set";
+  }
+  const auto checkpoint = Checkpoint::Open(path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const auto tokenizer = Tokenizer::Load(**checkpoint);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  Report("smollm2_135m_q4_1",
+         CompareGoldens(**tokenizer,
+                        GoldenRoot() + "/real/smollm2_135m_q4_1/tokenizer"));
 }
 
 }  // namespace

@@ -82,77 +82,93 @@ GoldenCount CompareFile(const std::string& path,
   return count;
 }
 
+struct Options {
+  EncodeOptions with;   // as the reference encodes
+  EncodeOptions plain;  // the same without special tokens around the text
+  DecodeOptions skip;
+  Options() {
+    with.parse_special_tokens = true;
+    plain.parse_special_tokens = true;
+    plain.add_special_tokens = false;
+    skip.skip_special_tokens = true;
+  }
+};
+
 }  // namespace
+
+GoldenCount CompareEncodeFile(const Tokenizer& tokenizer,
+                              const std::string& path, bool decoded_is_plain) {
+  const Options options;
+  return CompareFile(path, [&](const json& line, Case* result) {
+    const std::string text = line["text"];
+    const Ids ids = GetIds(line, "ids");
+    result->CompareEncoded("ids", tokenizer.Encode(text, options.with), ids);
+    const Ids ids_plain = GetIds(line, "ids_plain");
+    if (line.contains("ids_plain")) {
+      result->CompareEncoded("ids_plain", tokenizer.Encode(text, options.plain),
+                             ids_plain);
+    }
+    if (line.contains("decoded")) {
+      const Ids& decoded = decoded_is_plain ? ids_plain : ids;
+      result->Compare("decoded", tokenizer.Decode(decoded, {}),
+                      line["decoded"].get<std::string>());
+    }
+    if (line.contains("decoded_skip")) {
+      result->Compare("decoded_skip", tokenizer.Decode(ids, options.skip),
+                      line["decoded_skip"].get<std::string>());
+    }
+    if (line.contains("decoded_plain")) {
+      result->Compare("decoded_plain", tokenizer.Decode(ids_plain, {}),
+                      line["decoded_plain"].get<std::string>());
+    }
+  });
+}
 
 GoldenCounts CompareGoldens(const Tokenizer& tokenizer,
                             const std::string& folder) {
-  EncodeOptions with;
-  with.parse_special_tokens = true;
-  EncodeOptions plain = with;
-  plain.add_special_tokens = false;
-  DecodeOptions skip;
-  skip.skip_special_tokens = true;
-
+  const Options options;
   GoldenCounts counts;
-  counts.encode = CompareFile(
-      absl::StrCat(folder, "/encode.jsonl"),
-      [&](const json& line, Case* result) {
-        const std::string text = line["text"];
-        const Ids ids = GetIds(line, "ids");
-        result->CompareEncoded("ids", tokenizer.Encode(text, with), ids);
-        const Ids ids_plain = GetIds(line, "ids_plain");
-        if (line.contains("ids_plain")) {
-          result->CompareEncoded("ids_plain", tokenizer.Encode(text, plain),
-                                 ids_plain);
-        }
-        if (line.contains("decoded")) {
-          result->Compare("decoded", tokenizer.Decode(ids, {}),
-                          line["decoded"].get<std::string>());
-        }
-        if (line.contains("decoded_skip")) {
-          result->Compare("decoded_skip", tokenizer.Decode(ids, skip),
-                          line["decoded_skip"].get<std::string>());
-        }
-        if (line.contains("decoded_plain")) {
-          result->Compare("decoded_plain", tokenizer.Decode(ids_plain, {}),
-                          line["decoded_plain"].get<std::string>());
-        }
-      });
+  counts.encode =
+      CompareEncodeFile(tokenizer, absl::StrCat(folder, "/encode.jsonl"));
   counts.pairs = CompareFile(
       absl::StrCat(folder, "/pairs.jsonl"),
       [&](const json& line, Case* result) {
         const std::string first = line["text"], second = line["pair"];
         Ids type_ids;
         result->CompareEncoded(
-            "ids", tokenizer.EncodePair(first, second, with, &type_ids),
+            "ids", tokenizer.EncodePair(first, second, options.with, &type_ids),
             GetIds(line, "ids"));
         result->Compare("type_ids", type_ids, GetIds(line, "type_ids"));
         if (!line.contains("ids_plain")) return;
         result->CompareEncoded(
-            "ids_plain", tokenizer.EncodePair(first, second, plain, &type_ids),
+            "ids_plain",
+            tokenizer.EncodePair(first, second, options.plain, &type_ids),
             GetIds(line, "ids_plain"));
         if (line.contains("type_ids_plain")) {
           result->Compare("type_ids_plain", type_ids,
                           GetIds(line, "type_ids_plain"));
         }
       });
-  counts.decode =
-      CompareFile(absl::StrCat(folder, "/decode.jsonl"),
-                  [&](const json& line, Case* result) {
-                    const Ids ids = GetIds(line, "ids");
-                    result->Compare("decoded", tokenizer.Decode(ids, {}),
-                                    line["decoded"].get<std::string>());
-                    result->Compare("decoded_skip", tokenizer.Decode(ids, skip),
-                                    line["decoded_skip"].get<std::string>());
-                  });
+  counts.decode = CompareFile(
+      absl::StrCat(folder, "/decode.jsonl"),
+      [&](const json& line, Case* result) {
+        const Ids ids = GetIds(line, "ids");
+        result->Compare("decoded", tokenizer.Decode(ids, {}),
+                        line["decoded"].get<std::string>());
+        result->Compare("decoded_skip", tokenizer.Decode(ids, options.skip),
+                        line["decoded_skip"].get<std::string>());
+      });
   counts.bytes = CompareFile(
       absl::StrCat(folder, "/bytes.jsonl"),
       [&](const json& line, Case* result) {
         std::string bytes;
-        ASSERT_TRUE(absl::HexStringToBytes(
-            line["bytes_hex"].get<std::string>(), &bytes));
-        result->CompareEncoded("ids", tokenizer.Encode(bytes, with),
-                               GetIds(line, "ids"));
+        ASSERT_TRUE(absl::HexStringToBytes(line["bytes_hex"].get<std::string>(),
+                                           &bytes));
+        const Ids ids = GetIds(line, "ids_plain");
+        result->CompareEncoded("ids_plain",
+                               tokenizer.Encode(bytes, options.plain), ids);
+        result->Compare("decoded_plain", tokenizer.Decode(ids, {}),
+                        line["decoded_plain"].get<std::string>());
       });
   return counts;
 }
@@ -168,7 +184,17 @@ std::string ReadTestFile(const std::string& path) {
 }
 
 std::string TestDataPath(const std::string& path) {
-  return absl::StrCat(testing::SrcDir(), "/_main/tests/data/tokenizer/", path);
+  return absl::StrCat("tests/data/tokenizer/", path);
+}
+
+std::unique_ptr<Tokenizer> LoadTestTokenizer(const std::string& name) {
+  auto tokenizer = Tokenizer::FromJson(
+      ReadTestFile(TestDataPath(name + "/tokenizer.json")), "tokenizer.json");
+  if (!tokenizer.ok()) {
+    ADD_FAILURE() << name << ": " << tokenizer.status();
+    return nullptr;
+  }
+  return *std::move(tokenizer);
 }
 
 }  // namespace lanewise

@@ -4,6 +4,7 @@
 #define LANEWISE_TESTS_MODEL_TOKENIZER_GOLDEN_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "model/tokenizer/tokenizer.h"
@@ -26,11 +27,20 @@ struct GoldenCounts {
 GoldenCounts CompareGoldens(const Tokenizer& tokenizer,
                             const std::string& folder);
 
+// One encode.jsonl. `decoded` is the text of `ids`, or of `ids_plain`.
+GoldenCount CompareEncodeFile(const Tokenizer& tokenizer,
+                              const std::string& path,
+                              bool decoded_is_plain = false);
+
 // Contents of a file; a test failure and "" when it cannot be read.
 std::string ReadTestFile(const std::string& path);
 
 // `tests/data/tokenizer/…` of this repository.
 std::string TestDataPath(const std::string& path);
+
+// The tokenizer of a folder there; a test failure and null when it does not
+// load.
+std::unique_ptr<Tokenizer> LoadTestTokenizer(const std::string& name);
 
 }  // namespace lanewise
 
