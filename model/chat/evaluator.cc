@@ -189,8 +189,12 @@ absl::StatusOr<bool> Evaluator::Pull(LoopObject& loop) {
       const std::shared_ptr<Frame> outer = frame_;
       frame_ = NewFrame(loop.frame);
       const absl::Status assigned = Assign(loop.stmt->targets[0], item);
-      ValueOr value = assigned;
-      if (assigned.ok()) value = Eval(*condition);
+      ValueOr value = Value();
+      if (assigned.ok()) {
+        value = Eval(*condition);
+      } else {
+        value = assigned;
+      }
       frame_ = outer;
       LANEWISE_RETURN_IF_ERROR(value.status());
       passes = Truthy(*value);

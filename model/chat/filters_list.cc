@@ -238,23 +238,33 @@ Result Batch(Machine& machine, const Value& v, const CallArgs& args) {
   LANEWISE_ASSIGN_OR_RETURN(
       const auto bound, BindArgs("batch", args, {"linecount", "fill_with"}, 1));
   LANEWISE_ASSIGN_OR_RETURN(const int64_t count, IntArg(bound[0], 0));
-  if (count < 1) return Fail("batch: linecount must be positive");
-  const auto size = static_cast<size_t>(count);
   LANEWISE_ASSIGN_OR_RETURN(const Values items, Iterate(machine, v));
   Values batches;
-  for (size_t i = 0; i < items.size(); i += size) {
-    const size_t end = i + std::min(size, items.size() - i);
-    Values batch(items.begin() + static_cast<std::ptrdiff_t>(i),
-                 items.begin() + static_cast<std::ptrdiff_t>(end));
-    if (batch.size() < size && bound[1] != nullptr && !bound[1]->is_none()) {
-      if (size > (size_t{1} << 32)) return Fail("batch: linecount too large");
-      LANEWISE_RETURN_IF_ERROR(machine.Reserve(size * sizeof(Value)));
-      batch.resize(size, *bound[1]);
-    }
+  Values batch;
+  const auto flush = [&]() -> absl::Status {
     LANEWISE_ASSIGN_OR_RETURN(Value list, machine.List(std::move(batch)));
     batches.push_back(std::move(list));
-    if (end == items.size()) break;
+    batch.clear();
+    return absl::OkStatus();
+  };
+  for (const Value& item : items) {
+    if (static_cast<int64_t>(batch.size()) == count) {
+      LANEWISE_RETURN_IF_ERROR(flush());
+    }
+    batch.push_back(item);
   }
+  if (batch.empty()) return machine.List(std::move(batches), Kind::kGenerator);
+  const bool fill = bound[1] != nullptr && !bound[1]->is_none();
+  if (fill && static_cast<int64_t>(batch.size()) < count) {
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(static_cast<size_t>(count), sizeof(Value),
+                               &bytes)) {
+      bytes = SIZE_MAX;
+    }
+    LANEWISE_RETURN_IF_ERROR(machine.Reserve(bytes));
+    batch.resize(static_cast<size_t>(count), *bound[1]);
+  }
+  LANEWISE_RETURN_IF_ERROR(flush());
   return machine.List(std::move(batches), Kind::kGenerator);
 }
 

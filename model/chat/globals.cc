@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
-#include "absl/strings/str_cat.h"
 #include "model/chat/builtins.h"
 #include "model/chat/repr.h"
 #include "model/chat/strftime.h"
@@ -46,10 +45,7 @@ Result Range(Machine& machine, const CallArgs& args) {
     if (__builtin_add_overflow(i, step, &i)) break;
   }
   LANEWISE_RETURN_IF_ERROR(machine.Step(items.size()));
-  return machine.List(
-      std::move(items), Kind::kRange,
-      absl::StrCat("range(", start, ", ", stop,
-                   step == 1 ? "" : absl::StrCat(", ", step), ")"));
+  return MakeRange(machine, std::move(items), start, stop, step);
 }
 
 // Entries of dict(…) and namespace(…): a mapping or pairs, then keywords.

@@ -200,6 +200,19 @@ absl::StatusOr<int64_t> Length(const Value& v) {
   }
 }
 
+absl::StatusOr<Value> MakeRange(Machine& machine, std::vector<Value> items,
+                                int64_t start, int64_t stop, int64_t step) {
+  LANEWISE_ASSIGN_OR_RETURN(
+      Value range,
+      machine.List(
+          std::move(items), Kind::kRange,
+          absl::StrCat("range(", start, ", ", stop,
+                       step == 1 ? "" : absl::StrCat(", ", step), ")")));
+  range.list().range_start = start;
+  range.list().range_step = step;
+  return range;
+}
+
 absl::Status ExpectString(const Value& v, absl::string_view what) {
   if (v.is_undefined()) return UndefinedError(v);
   if (v.is_string()) return absl::OkStatus();

@@ -102,6 +102,10 @@ bool IsIterable(const Value& v);
 // len(v).
 absl::StatusOr<int64_t> Length(const Value& v);
 
+// range(start, stop, step), whose elements are `items`.
+absl::StatusOr<Value> MakeRange(Machine& machine, std::vector<Value> items,
+                                int64_t start, int64_t stop, int64_t step);
+
 // A string for an operation on text: `what` names the operation.
 absl::Status ExpectString(const Value& v, absl::string_view what);
 

@@ -149,7 +149,7 @@ Parser::StmtOr Parser::ParseStatement() {
   if (current().type != TokenType::kName) return Error("expected a tag's name");
   const std::string tag = current().text;
   for (const char* missing : {"extends", "include", "import", "from", "block",
-                              "autoescape", "trans", "do", "debug", "print"}) {
+                              "autoescape", "print"}) {
     if (tag == missing) return Missing(absl::StrCat("the tag '", tag, "'"));
   }
   return ParseTag(tag);

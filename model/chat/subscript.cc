@@ -119,6 +119,7 @@ absl::StatusOr<Value> FindItem(Machine& machine, const Value& object,
 
 struct Bounds {
   int64_t start = 0;
+  int64_t stop = 0;
   int64_t count = 0;
   int64_t step = 1;
 };
@@ -145,6 +146,7 @@ absl::StatusOr<Bounds> Resolve(int64_t length, const Value& start,
   };
   b.start = clip(start, back ? high : low);
   const int64_t end = clip(stop, back ? low : high);
+  b.stop = end;
   // Steps beyond the length differ in nothing.
   b.step = std::clamp(b.step, -length - 1, length + 1);
   if (back && end < b.start) b.count = (b.start - end - 1) / -b.step + 1;
@@ -236,6 +238,21 @@ absl::StatusOr<Value> GetSlice(Machine& machine, const Value& object,
   for (int64_t i = 0; i < b.count; ++i) {
     items.push_back(
         object.list().items[static_cast<size_t>(b.start + i * b.step)]);
+  }
+  if (object.is(Kind::kRange)) {
+    // A range has at most 100 000 elements: its bounds cannot overflow by
+    // more than a step, and then wrap.
+    const auto at = [&object](int64_t i) {
+      const ListObject& range = object.list();
+      return static_cast<int64_t>(static_cast<uint64_t>(range.range_start) +
+                                  static_cast<uint64_t>(i) *
+                                      static_cast<uint64_t>(range.range_step));
+    };
+    const int64_t stride =
+        static_cast<int64_t>(static_cast<uint64_t>(object.list().range_step) *
+                             static_cast<uint64_t>(b.step));
+    return MakeRange(machine, std::move(items), at(b.start), at(b.stop),
+                     stride);
   }
   return machine.List(std::move(items),
                       object.is(Kind::kTuple) ? Kind::kTuple : Kind::kList);

@@ -152,7 +152,9 @@ struct ListObject : Object {
   std::string tag;                  // views: "dict_items"; ranges: their repr
   std::vector<std::string> fields;  // named tuple: names of the elements
   bool consumed = false;            // generators
-  int depth = 1;                    // levels of containers, this one included
+  int64_t range_start = 0;          // ranges
+  int64_t range_step = 1;
+  int depth = 1;  // levels of containers, this one included
 };
 
 struct DictObject : Object {
