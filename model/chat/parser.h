@@ -32,7 +32,7 @@ constexpr int kMaxTreeDepth = 400;
 absl::StatusOr<Template> ParseTemplate(absl::string_view source);
 
 // The recursive descent behind ParseTemplate; statements are in parser.cc,
-// expressions in parser_expr.cc.
+// expressions in parser_expr.cc and parser_postfix.cc.
 class Parser {
  public:
   explicit Parser(std::vector<Token> tokens);

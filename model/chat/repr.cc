@@ -22,6 +22,7 @@ struct Writer {
   absl::Status WriteItems(const ListObject& list);
   absl::Status WriteDict(const DictObject& dict);
   absl::Status WriteNamespace(const NamespaceObject& ns);
+  absl::Status WriteString(const Value& v);
   absl::Status WriteOpaque(const Value& v);
 };
 
@@ -53,6 +54,17 @@ absl::Status Writer::WriteNamespace(const NamespaceObject& ns) {
     LANEWISE_RETURN_IF_ERROR(Write(ns.attributes[i].second));
   }
   out += "}>";
+  return absl::OkStatus();
+}
+
+absl::Status Writer::WriteString(const Value& v) {
+  LANEWISE_RETURN_IF_ERROR(machine.Reserve(out.size() + v.text().size()));
+  from_input = from_input || v.text().has_input();
+  if (v.string().markup) {
+    absl::StrAppend(&out, "Markup(", StringRepr(v.bytes()), ")");
+  } else {
+    out += StringRepr(v.bytes());
+  }
   return absl::OkStatus();
 }
 
@@ -88,13 +100,7 @@ absl::Status Writer::Write(const Value& v) {
       out += FloatRepr(v.float_value());
       break;
     case Kind::kString:
-      LANEWISE_RETURN_IF_ERROR(machine.Reserve(out.size() + v.text().size()));
-      from_input = from_input || v.text().has_input();
-      if (v.string().markup) {
-        absl::StrAppend(&out, "Markup(", StringRepr(v.bytes()), ")");
-      } else {
-        out += StringRepr(v.bytes());
-      }
+      LANEWISE_RETURN_IF_ERROR(WriteString(v));
       break;
     case Kind::kList:
       out += '[';
