@@ -1,6 +1,8 @@
 #include "tests/reproducibility/bits.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +95,29 @@ absl::StatusOr<std::vector<float>> ComputeLogits(
     LANEWISE_RETURN_IF_ERROR(run(1));
   }
   return logits;
+}
+
+std::string CompareSchedules(const Model& model, const Precision& precision,
+                             const std::vector<int32_t>& ids,
+                             const std::vector<int32_t>& decoded) {
+  const std::vector<Target> targets = FmaTargets();
+  std::vector<float> expected;
+  size_t compared = 0;
+  for (const Schedule& schedule : AllSchedules(targets)) {
+    const absl::StatusOr<std::vector<float>> found =
+        ComputeLogits(model, schedule, precision, ids, decoded);
+    if (!found.ok()) return found.status().ToString();
+    if (expected.empty()) expected = *found;
+    if (found->size() != expected.size() ||
+        std::memcmp(found->data(), expected.data(),
+                    found->size() * sizeof(float)) != 0) {
+      return schedule.ToString();
+    }
+    ++compared;
+  }
+  std::printf("%zu schedules bit-equal on: %s\n", compared,
+              Names(targets).c_str());
+  return "";
 }
 
 std::vector<Schedule> AllSchedules(const std::vector<Target>& targets) {

@@ -37,6 +37,13 @@ absl::StatusOr<std::vector<float>> ComputeLogits(
     const Model& model, const Schedule& schedule, const Precision& precision,
     const std::vector<int32_t>& ids, const std::vector<int32_t>& decoded);
 
+// Computes the logits by every schedule of AllSchedules(FmaTargets()) and
+// compares their bits. Empty when all are equal, else the first schedule that
+// differs or the error; prints how many were compared and on which targets.
+std::string CompareSchedules(const Model& model, const Precision& precision,
+                             const std::vector<int32_t>& ids,
+                             const std::vector<int32_t>& decoded);
+
 // All schedules of the product {targets} × {1, 2, 3, 7 threads} × {batch 1, 4}
 // × {chunk 1, 16, all}.
 std::vector<Schedule> AllSchedules(const std::vector<Target>& targets);

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,21 +66,7 @@ class BitsTest : public testing::TestWithParam<const char*> {
   }
 
   void ExpectEqualBits(const Precision& precision) {
-    const std::vector<Target> targets = FmaTargets();
-    std::vector<float> expected;
-    size_t compared = 0;
-    for (const Schedule& schedule : AllSchedules(targets)) {
-      const std::vector<float> found = Compute(schedule, precision);
-      if (expected.empty()) expected = found;
-      ASSERT_EQ(found.size(), expected.size());
-      ASSERT_EQ(std::memcmp(found.data(), expected.data(),
-                            found.size() * sizeof(float)),
-                0)
-          << schedule.ToString();
-      ++compared;
-    }
-    std::printf("%s: %zu schedules bit-equal on: %s\n", GetParam(), compared,
-                Names(targets).c_str());
+    EXPECT_EQ(CompareSchedules(*model_, precision, ids_, decoded_), "");
   }
 
   // Targets without FMA differ in last bits; where activations are rounded to
