@@ -79,8 +79,12 @@ Division Divide(size_t m, size_t k, size_t panels, size_t threads) {
   division.row_tasks = DivideUp(m, division.rows);
   const size_t panel_work = std::min(m, division.rows) * k * kPanelColumns;
   const size_t enough = DivideUp(kTaskWork, std::max<size_t>(1, panel_work));
-  const size_t share = DivideUp(panels * division.row_tasks, threads);
-  division.panels = std::max<size_t>(1, std::min({enough, share, panels}));
+  division.panel_tasks = DivideUp(panels, enough);
+  // The same number for each thread where there are few.
+  if (division.row_tasks == 1) {
+    division.panel_tasks = DivideUp(division.panel_tasks, threads) * threads;
+  }
+  division.panels = DivideUp(panels, std::min(panels, division.panel_tasks));
   division.panel_tasks = DivideUp(panels, division.panels);
   return division;
 }

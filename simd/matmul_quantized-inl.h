@@ -2,18 +2,16 @@
 // decoded in registers. Order of operations: docs/design.md, section 2.
 //
 // A format is a policy class:
-//   using Panel                  struct of matmul_layout.h
-//   kParts                       blocks of 32 in one Panel
-//   kHalves                      1, or 2 where 16 k share an integer scale
-//   kMaxWeight, kOffsetBits      stored values are 0 … kMaxWeight,
-//   2^kOffsetBits
-//                                above the weight (−1: not at all)
+//   Panel            struct of matmul_layout.h
+//   kParts           blocks of 32 in one Panel
+//   kHalves          1, or 2 where 16 k share an integer scale
+//   kMaxWeight       stored values are 0 … kMaxWeight
+//   kOffsetBits      and 2^kOffsetBits above the weight; −1: equal to it
 //   kHasScale, kHasMin, kHasMinScale
-//   Quad<i>(offset, panel, part) stored bytes of quad i from byte `offset` on
-//   Scale(column, panel)         float scale of the panel's blocks
+//   Quad<i>(offset, panel, part)   stored bytes of quad i, from `offset` on
+//   Scale(column, panel)           float scale of the panel's blocks
 //   IntegerScale<half>(column, panel, part)   integer scale, as float
-//   Min, MinScale                likewise of the minimum, which is added: Min
-//                                may be negative
+//   Min, MinScale    likewise of the minimum, which is added: Min is signed
 //
 // Bound, per block of 32, 16 columns and row: 8 vectors of 64 multiplications
 // in bytes and 2 to 6 float operations, so 57 % (Q4_K) to 80 % (Q4_0, Q8_0) of
