@@ -87,8 +87,10 @@ std::vector<Kind> Kinds() {
        true,
        true},
       {"dbrx smaug-bpe glm4 chatglm-bpe", {kLlama3}},
-      {"qwen2 deepseek-r1-qwen kormo f2llmv2 megrez", {kQwen2}, true},
-      {"stablelm2 hunyuan solar-open grok-2", {kQwen2}},
+      {"qwen2", {kQwen2}, true},
+      {"deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open "
+       "grok-2",
+       {kQwen2}},
       {"qwen35", {kQwen35}, true},
       {"gpt-4o llama4 kanana2 talkie minimax-m2", {kGpt4o}},
       {"tekken", {kTekken}, false, true, true},

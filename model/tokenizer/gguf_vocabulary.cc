@@ -279,7 +279,8 @@ absl::Status Reader::ReadWordPiece() {
     if (types_[i] != kNormal) continue;
     if (absl::StartsWith(tokens_[i], kSpace)) {
       tokens_[i].erase(0, kSpace.size());
-    } else if (!absl::StartsWith(tokens_[i], "[")) {
+    } else if (!absl::StartsWith(tokens_[i], "[") ||
+               !absl::EndsWith(tokens_[i], "]")) {  // not "[unused1]"
       tokens_[i].insert(0, "##");
     }
   }

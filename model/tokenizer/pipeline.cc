@@ -170,7 +170,7 @@ absl::StatusOr<Encoded> Pipeline::Finish(std::vector<int32_t> first,
                                          const EncodeOptions& options) const {
   const Template& parts = second == nullptr ? stages_.post_processor.single
                                             : stages_.post_processor.pair;
-  if (stages_.truncation.has_value()) {
+  if (stages_.truncation.has_value() && options.truncate) {
     LANEWISE_RETURN_IF_ERROR(Truncate(
         *stages_.truncation,
         options.add_special_tokens ? CountTokens(parts) : 0, &first, second));
@@ -178,7 +178,8 @@ absl::StatusOr<Encoded> Pipeline::Finish(std::vector<int32_t> first,
   Encoded encoded =
       ApplyTemplate(parts, options.add_special_tokens, first,
                     second != nullptr ? *second : std::vector<int32_t>());
-  if (stages_.padding.has_value()) Pad(*stages_.padding, &encoded);
+  if (stages_.padding.has_value() && options.pad)
+    Pad(*stages_.padding, &encoded);
   return encoded;
 }
 

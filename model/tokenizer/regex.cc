@@ -126,8 +126,9 @@ absl::StatusOr<bool> Regex::Find(absl::string_view subject, size_t begin,
                      subject.size(), " bytes: ", ErrorText(code)));
   }
   const PCRE2_SIZE* ovector = pcre2_get_ovector_pointer(impl.data);
-  match->begin = ovector[0];
-  match->end = std::max(ovector[0], ovector[1]);
+  // \K could move the start.
+  match->begin = std::max<size_t>(begin, ovector[0]);
+  match->end = std::max<size_t>(match->begin, ovector[1]);
   return true;
 }
 

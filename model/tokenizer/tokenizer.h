@@ -43,6 +43,11 @@ struct EncodeOptions {
   // outside all of them; the text is otherwise encoded as a whole, so ids do
   // not change where nothing spells a control token.
   absl::Span<const std::pair<size_t, size_t>> plain_ranges = {};
+
+  // Whether the truncation and padding that a tokenizer.json may switch on
+  // apply. Whoever batches texts turns them off: padding would count as text.
+  bool truncate = true;
+  bool pad = true;
 };
 
 struct DecodeOptions {
@@ -70,6 +75,7 @@ class Tokenizer {
       absl::string_view text, const EncodeOptions& options) const = 0;
 
   // Two texts (sentence pairs); type_ids, where not null, gets one per id.
+  // plain_ranges must be empty: they are of one text.
   virtual absl::StatusOr<std::vector<int32_t>> EncodePair(
       absl::string_view first, absl::string_view second,
       const EncodeOptions& options, std::vector<int32_t>* type_ids) const = 0;

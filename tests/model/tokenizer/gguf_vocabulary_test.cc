@@ -222,8 +222,9 @@ TEST(GgufVocabulary, WordPiece) {
       {"model", std::string("bert")},
       {"tokens",
        Strings{"[PAD]", "[UNK]", "[CLS]", "[SEP]", std::string(kSpace) + "play",
-               "ing", std::string(kSpace) + "!"}},
-      {"token_type", std::vector<int64_t>{3, 3, 3, 3, 1, 1, 1}},
+               "ing", std::string(kSpace) + "!", "[", std::string(kSpace) + "[",
+               "[unused1]"}},
+      {"token_type", std::vector<int64_t>{3, 3, 3, 3, 1, 1, 1, 1, 1, 1}},
       {"unknown_token_id", int64_t{1}},
       {"cls_token_id", int64_t{2}},
       {"seperator_token_id", int64_t{3}}};
@@ -231,6 +232,10 @@ TEST(GgufVocabulary, WordPiece) {
   ASSERT_NE(tokenizer, nullptr);
   EXPECT_EQ(*tokenizer->Encode("Playing!", {}), Ids({2, 4, 5, 6, 3}));
   EXPECT_EQ(*tokenizer->Encode("ing", {}), Ids({2, 1, 3}));
+  // A bracket inside a word and one that starts it.
+  EXPECT_EQ(tokenizer->TokenText(7), "##[");
+  EXPECT_EQ(*tokenizer->Encode("[", {}), Ids({2, 8, 3}));
+  EXPECT_EQ(tokenizer->TokenText(9), "[unused1]");
   EXPECT_EQ(tokenizer->Decode(Ids{4, 5, 6}, {}), "playing!");
   Ids types;
   EXPECT_EQ(*tokenizer->EncodePair("play", "play", {}, &types),
