@@ -20,7 +20,7 @@ std::string Read(const std::string& path) {
 }
 
 // Standard output of a command; its exit code must be 0.
-std::string Run(const std::string& command) {
+std::string OutputOf(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return "";
   std::string output;
@@ -40,7 +40,7 @@ TEST(Readme, ShowsTheEmbeddingExampleAsItIsBuilt) {
 
 TEST(Readme, EmbeddingExampleRuns) {
   // The reference's greedy continuation begins so; see case.json.
-  EXPECT_THAT(Run("tests/readme/embed tests/data/models/llama"),
+  EXPECT_THAT(OutputOf("tests/readme/embed tests/data/models/llama"),
               HasSubstr("ret o8T"));
 }
 
