@@ -29,11 +29,20 @@ std::string Repeat(absl::string_view text, size_t count) {
   return out;
 }
 
+// Sanitizers make frames larger and everything slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t kSmallStack = 512 * 1024;
+constexpr double kSlower = 20;
+#else
+constexpr size_t kSmallStack = 64 * 1024;
+constexpr double kSlower = 1;
+#endif
+
 // Runs `work` on a thread with the smallest stack in use anywhere.
 void OnSmallStack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 64 * 1024), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kSmallStack), 0);
   pthread_t thread;
   ASSERT_EQ(pthread_create(
                 &thread, &attributes,
@@ -65,7 +74,7 @@ double ThreadSeconds() {
 // count.
 double Seconds(const Tokenizer& tokenizer, const std::string& text) {
   double best = 1e9;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const double begin = ThreadSeconds();
     EXPECT_TRUE(tokenizer.Encode(text, {}).ok());
     best = std::min(best, ThreadSeconds() - begin);
@@ -119,8 +128,8 @@ TEST(Faults, T16T17T22TimeIsLinear) {
   for (const char* name : kEveryKind) {
     const auto tokenizer = LoadTestTokenizer(name);
     ASSERT_NE(tokenizer, nullptr);
-    const auto small = LongTexts(32'000);
-    const auto large = LongTexts(128'000);
+    const auto small = LongTexts(16'000);
+    const auto large = LongTexts(64'000);
     for (size_t i = 0; i < small.size(); ++i) {
       const double once = Seconds(*tokenizer, small[i].second);
       const double fourfold = Seconds(*tokenizer, large[i].second);
@@ -134,7 +143,7 @@ TEST(Faults, T16T17T22TimeIsLinear) {
 TEST(Faults, T16ManyCapitalsAreFast) {
   const auto tokenizer = LoadTestTokenizer("o200k");
   ASSERT_NE(tokenizer, nullptr);
-  EXPECT_LT(Seconds(*tokenizer, Repeat("Z", 200'000)), 0.1);
+  EXPECT_LT(Seconds(*tokenizer, Repeat("Z", 200'000)), 0.1 * kSlower);
 }
 
 TEST(Faults, T20OneMegabyteLine) {
