@@ -23,8 +23,9 @@
 
 namespace lanewise::chat {
 
-// Levels of statements, expressions and macros within each other.
-constexpr int kMaxEvaluationDepth = 1000;
+// Levels of statements, expressions and macros within each other: they fit a
+// stack of 1 MiB without optimisation.
+constexpr int kMaxEvaluationDepth = 500;
 
 // Variables of one scope; lookups go on in the parent.
 struct Frame : Object {

@@ -122,10 +122,11 @@ std::string Sign(const Spec& spec, bool negative) {
 }
 
 std::string InBase(uint64_t n, unsigned base, bool upper) {
+  const absl::string_view digits =
+      upper ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string out;
   do {
-    out.insert(out.begin(),
-               (upper ? "0123456789ABCDEF" : "0123456789abcdef")[n % base]);
+    out.insert(out.begin(), digits[n % base]);
     n /= base;
   } while (n > 0);
   return out;
