@@ -1,0 +1,209 @@
+#include "tools/generate_options.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/utf8.h"
+#include "tools/escaped.h"
+
+namespace lanewise {
+namespace {
+
+constexpr int64_t kMaxCount = 1'000'000'000;
+
+void AddInputFlags(GenerateOptions* options, FlagSet* flags) {
+  flags->Section("What to continue");
+  flags->Add({"prompt", "TEXT", "the user's message"}, &options->prompt);
+  flags->Add({"file", "FILE",
+              "read the message from FILE (-: standard input), less one "
+              "newline at its end"},
+             &options->file);
+  flags->Add({"system", "TEXT", "a system message before it"},
+             &options->system);
+  flags->Add({"raw", "", "continue the text as it is, without chat template"},
+             &options->raw);
+  flags->Add({"special", "",
+              "with --raw: text may spell control tokens like <|im_end|>"},
+             &options->request.parse_special);
+}
+
+void AddSamplingFlags(GenerateOptions* options, FlagSet* flags) {
+  GenerateRequest& request = options->request;
+  SamplingOptions& sampling = request.sampling;
+  flags->Section("How to choose tokens");
+  flags->Add({"max_tokens", "N", "at most N new tokens (256)"},
+             &request.max_tokens, 0, kMaxCount);
+  flags->Add({"temperature", "T",
+              "0: always the most probable token (default); 0.7: varied"},
+             &sampling.temperature);
+  flags->Add({"top_k", "K", "only the K most probable tokens (0: all)"},
+             &sampling.top_k, 0, INT32_MAX);
+  flags->Add({"top_p", "P",
+              "only the most probable tokens that make up P together (1: all)"},
+             &sampling.top_p);
+  flags->Add({"min_p", "P",
+              "only tokens at least P times as probable as the best (0: all)"},
+             &sampling.min_p);
+  flags->Add({"typical_p", "P", "only typical tokens, up to P (1: all)"},
+             &sampling.typical_p);
+  flags->Add({"repetition_penalty", "R",
+              "divide the scores of tokens seen before by R (1: off)"},
+             &sampling.repetition_penalty);
+  flags->Add({"presence_penalty", "R",
+              "subtract R from scores of generated tokens (0: off)"},
+             &sampling.presence_penalty);
+  flags->Add({"frequency_penalty", "R",
+              "subtract R for each time a token was generated (0: off)"},
+             &sampling.frequency_penalty);
+  flags->Add({"no_repeat_ngram", "N", "no N tokens in a row twice (0: off)"},
+             &sampling.no_repeat_ngram, 0, INT32_MAX);
+  flags->Add({"seed", "N",
+              "same seed, same text on every machine (default: a new one, "
+              "shown by --stats and --json)"},
+             &sampling.seed);
+  flags->Add({"stop", "TEXT", "end before TEXT; may be given several times"},
+             &request.stop);
+  flags->Add({"ignore_end", "", "go on after end-of-text tokens"},
+             &request.ignore_end);
+}
+
+void AddEngineFlags(GenerateOptions* options, FlagSet* flags) {
+  EngineOptions& engine = options->engine;
+  flags->Section("The model and how it runs");
+  flags->Add({"model", "FILE_OR_FOLDER",
+              "a GGUF file, or a folder with config.json, safetensors and "
+              "tokenizer.json (default: SmolLM2-135M-Instruct)"},
+             &options->model);
+  flags->Add({"threads", "N", "threads (0: as many as this process may use)"},
+             &engine.threads, 0, 1024);
+  flags->Add(
+      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
+      &engine.target);
+  flags->Add({"activations", "native|f32",
+              "f32: exact activations with quantized weights, slower"},
+             &engine.activations,
+             {{"native", ActivationPrecision::kNative},
+              {"f32", ActivationPrecision::kF32}});
+  flags->Add({"cache", "f16|bf16|f32", "type of cached keys and values (f16)"},
+             &engine.cache,
+             {{"f16", CachePrecision::kF16},
+              {"bf16", CachePrecision::kBF16},
+              {"f32", CachePrecision::kF32}});
+  flags->Add({"context", "N", "longest sequence (0: the model's own)"},
+             &engine.context_length, 0, kMaxCount);
+  flags->Add(
+      {"prefill_chunk", "N", "prompt tokens that are computed together (512)"},
+      &engine.prefill_chunk, 1, kMaxCount);
+}
+
+// Validate's messages begin with the name of the field, which is the flag's.
+absl::Status CheckSampling(const SamplingOptions& sampling) {
+  absl::Status status = Validate(sampling);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("--", status.message()));
+}
+
+}  // namespace
+
+absl::string_view Name(ActivationPrecision activations) {
+  return activations == ActivationPrecision::kF32 ? "f32" : "native";
+}
+
+absl::string_view Name(CachePrecision cache) {
+  switch (cache) {
+    case CachePrecision::kF32:
+      return "f32";
+    case CachePrecision::kBF16:
+      return "bf16";
+    case CachePrecision::kF16:
+      break;
+  }
+  return "f16";
+}
+
+FlagSet GenerateFlags(GenerateOptions* options) {
+  FlagSet flags;
+  AddInputFlags(options, &flags);
+  AddSamplingFlags(options, &flags);
+  AddEngineFlags(options, &flags);
+  flags.Section("What is printed");
+  flags.Add({"stats", "", "speeds and sizes, on standard error"},
+            &options->stats);
+  flags.Add({"json", "",
+             "one JSON object: text, ids, logits_hash (SHA-256 of all "
+             "logits), speeds, seed and settings"},
+            &options->json);
+  return flags;
+}
+
+absl::string_view GenerateIntroduction() {
+  return R"(Generates text with a Transformer.
+
+Answer one message:
+  generate --prompt "Write one sentence about the sea."
+
+The message from a file or a pipe:
+  generate --file question.txt
+  git diff | generate --system "You review code."
+
+Chat: on a terminal, without a message (/reset starts over, /exit ends):
+  generate
+
+Your own model, other tokens every time, reproducible with the seed:
+  generate --model model.gguf --prompt "Hello" --temperature 0.8 --top_p 0.95 --seed 1
+
+Continue a text instead of answering it:
+  generate --raw --prompt "Once upon a time" --max_tokens 100 --stop "The end"
+
+For programs:
+  generate --prompt "Hello" --json
+
+The text is on standard output, all else on standard error. Exit code: 0, 1 for
+errors and after Ctrl-C, 2 for wrong usage.
+)";
+}
+
+absl::Status Check(const GenerateOptions& options,
+                   const std::vector<std::string>& positional) {
+  if (!positional.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument '", Escaped(positional[0], 80),
+                     "': put the whole message in quotes after --prompt"));
+  }
+  if (options.prompt.has_value() && options.file.has_value()) {
+    return absl::InvalidArgumentError(
+        "both --prompt and --file: give only one of them");
+  }
+  if (options.raw && options.system.has_value()) {
+    return absl::InvalidArgumentError(
+        "--system needs the chat template that --raw turns off: give only one "
+        "of them");
+  }
+  if (options.request.parse_special && !options.raw) {
+    return absl::InvalidArgumentError(
+        "--special is for --raw only: messages never become control tokens");
+  }
+  for (const std::string& stop : options.request.stop) {
+    if (stop.empty() || !IsValidUtf8(stop)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--stop: expected text in UTF-8, found '", Escaped(stop, 80), "'"));
+    }
+  }
+  const std::vector<std::string> targets = AvailableTargets();
+  const std::string& target = options.engine.target;
+  const bool known = std::any_of(targets.begin(), targets.end(),
+                                 [&target](const std::string& name) {
+                                   return absl::EqualsIgnoreCase(name, target);
+                                 });
+  if (!target.empty() && !known) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--target: expected one of ", absl::StrJoin(targets, ", "),
+                     ", found '", Escaped(target, 80), "'"));
+  }
+  return CheckSampling(options.request.sampling);
+}
+
+}  // namespace lanewise
