@@ -36,9 +36,9 @@ class Conversation {
     LineReader lines(call_.io.in);
     std::string line;
     while (!out_.reader_gone()) {
-      err_.Write("> ");
       {
         const InterruptScope interrupt;
+        err_.Write("> ");
         if (!lines.Next(&line)) break;
       }
       const absl::string_view text = absl::StripAsciiWhitespace(line);

@@ -48,8 +48,10 @@ absl::StatusOr<std::string> ReadAll(int fd, absl::string_view name) {
     }
     text.append(block.data(), static_cast<size_t>(count));
   }
-  if (absl::EndsWith(text, "\n")) text.pop_back();
-  if (absl::EndsWith(text, "\r")) text.pop_back();
+  if (absl::EndsWith(text, "\n")) {
+    text.pop_back();
+    if (absl::EndsWith(text, "\r")) text.pop_back();
+  }
   return text;
 }
 
