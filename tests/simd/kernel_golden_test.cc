@@ -2,70 +2,22 @@
 // reference implementation (tests/data/kernels).
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "model/format/safetensors.h"
-#include "nlohmann/json.hpp"
 #include "simd/activation.h"
 #include "simd/norm.h"
 #include "simd/vector_ops.h"
+#include "tests/simd/golden_topic.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
 namespace {
 
-struct Array {
-  std::vector<float> values;
-  size_t width = 0;  // of the last axis
-  size_t rows() const { return width == 0 ? 0 : values.size() / width; }
-  const float* row(size_t r) const { return values.data() + r * width; }
-};
-
-// One topic: a list of cases and the arrays they name.
-class Topic {
- public:
-  explicit Topic(const std::string& name) {
-    const std::string path = "tests/data/kernels/" + name;
-    std::ifstream stream(path + ".json");
-    json_ = nlohmann::json::parse(stream, nullptr, false);
-    absl::StatusOr<SafetensorsFile> file =
-        SafetensorsFile::Open(path + ".safetensors");
-    EXPECT_TRUE(file.ok()) << file.status();
-    if (!file.ok()) return;
-    for (const Tensor& tensor : file->tensors()) {
-      EXPECT_EQ(tensor.type, DType::kF32);
-      Array& array = arrays_[tensor.name];
-      array.values.resize(tensor.elements());
-      std::memcpy(array.values.data(), tensor.data.data(), tensor.data.size());
-      array.width = tensor.shape.empty() ? 1 : tensor.shape.back();
-    }
-  }
-
-  const nlohmann::json& cases() const { return json_["cases"]; }
-
-  // The array of a field of "inputs" or "outputs"; null when the case has none.
-  const Array* Find(const nlohmann::json& golden, const char* side,
-                    const char* field) const {
-    const auto& fields = golden[side];
-    const auto name = fields.find(field);
-    if (name == fields.end()) return nullptr;
-    const auto array = arrays_.find(name->get<std::string>());
-    return array == arrays_.end() ? nullptr : &array->second;
-  }
-
- private:
-  nlohmann::json json_;
-  std::map<std::string, Array> arrays_;
-};
-
-const float* DataOrNull(const Array* array) {
+const float* DataOrNull(const GoldenArray* array) {
   return array == nullptr ? nullptr : array->values.data();
 }
 
@@ -74,17 +26,17 @@ bool StartsWith(const std::string& text, const std::string& prefix) {
 }
 
 TEST(KernelGolden, Norms) {
-  const Topic topic("norm");
+  const GoldenTopic topic("norm");
   ASSERT_EQ(topic.cases().size(), 98u);
   ForEachTarget([&](const Target& target) {
     for (const auto& golden : topic.cases()) {
       const std::string name = golden["name"];
       SCOPED_TRACE(name);
-      const Array* x = topic.Find(golden, "inputs", "x");
-      const Array* y = topic.Find(golden, "outputs", "y");
+      const GoldenArray* x = topic.Find(golden, "inputs", "x");
+      const GoldenArray* y = topic.Find(golden, "outputs", "y");
       ASSERT_TRUE(x != nullptr && y != nullptr);
-      const Array* weight = topic.Find(golden, "inputs", "weight");
-      const Array* bias = topic.Find(golden, "inputs", "bias");
+      const GoldenArray* weight = topic.Find(golden, "inputs", "weight");
+      const GoldenArray* bias = topic.Find(golden, "inputs", "bias");
       const float eps = golden["params"]["eps"];
       std::vector<float> factors;
       if (weight != nullptr) factors = weight->values;
@@ -126,14 +78,15 @@ TEST(KernelGolden, Norms) {
 }
 
 TEST(KernelGolden, SoftmaxAndLogSoftmax) {
-  const Topic topic("softmax");
+  const GoldenTopic topic("softmax");
   ASSERT_EQ(topic.cases().size(), 17u);
   ForEachTarget([&](const Target& target) {
     for (const auto& golden : topic.cases()) {
       SCOPED_TRACE(golden["name"].get<std::string>());
-      const Array* x = topic.Find(golden, "inputs", "x");
-      const Array* probabilities = topic.Find(golden, "outputs", "softmax");
-      const Array* logs = topic.Find(golden, "outputs", "log_softmax");
+      const GoldenArray* x = topic.Find(golden, "inputs", "x");
+      const GoldenArray* probabilities =
+          topic.Find(golden, "outputs", "softmax");
+      const GoldenArray* logs = topic.Find(golden, "outputs", "log_softmax");
       ASSERT_TRUE(x != nullptr && probabilities != nullptr && logs != nullptr);
       for (size_t r = 0; r < x->rows(); ++r) {
         const double sum = LogSumExp(target, x->row(r), x->width);
@@ -172,7 +125,7 @@ const std::map<std::string, Activation>& ActivationNames() {
 TEST(KernelGolden, Activations) {
   // No model that the library reads has these.
   const std::set<std::string> absent = {"erf", "exp", "softplus", "mish"};
-  const Topic topic("ffn");
+  const GoldenTopic topic("ffn");
   ForEachTarget([&](const Target& target) {
     size_t checked = 0;
     for (const auto& golden : topic.cases()) {
@@ -183,8 +136,8 @@ TEST(KernelGolden, Activations) {
       SCOPED_TRACE(name);
       const auto activation = ActivationNames().find(name.substr(4));
       ASSERT_NE(activation, ActivationNames().end());
-      const Array* x = topic.Find(golden, "inputs", "x");
-      const Array* y = topic.Find(golden, "outputs", "y");
+      const GoldenArray* x = topic.Find(golden, "inputs", "x");
+      const GoldenArray* y = topic.Find(golden, "outputs", "y");
       ASSERT_TRUE(x != nullptr && y != nullptr);
       std::vector<float> out = x->values;
       Activate(target, activation->second, out.data(), out.size());
@@ -200,8 +153,8 @@ TEST(KernelGolden, Activations) {
 }
 
 // x · wᵀ + b in double, rounded: [rows, w.rows()].
-std::vector<float> Linear(const std::vector<float>& x, const Array& w,
-                          const Array* b) {
+std::vector<float> Linear(const std::vector<float>& x, const GoldenArray& w,
+                          const GoldenArray* b) {
   const size_t rows = x.size() / w.width;
   std::vector<float> y(rows * w.rows());
   for (size_t r = 0; r < rows; ++r) {
@@ -218,7 +171,7 @@ std::vector<float> Linear(const std::vector<float>& x, const Array& w,
 
 // Only the activation between the products runs in the library here.
 TEST(KernelGolden, FeedForwardBlocks) {
-  const Topic topic("ffn");
+  const GoldenTopic topic("ffn");
   ASSERT_EQ(topic.cases().size(), 43u);
   ForEachTarget([&](const Target& target) {
     size_t checked = 0;
@@ -229,14 +182,14 @@ TEST(KernelGolden, FeedForwardBlocks) {
       const auto activation =
           ActivationNames().find(golden["params"]["act"].get<std::string>());
       ASSERT_NE(activation, ActivationNames().end());
-      const Array* x = topic.Find(golden, "inputs", "x");
-      const Array* y = topic.Find(golden, "outputs", "y");
+      const GoldenArray* x = topic.Find(golden, "inputs", "x");
+      const GoldenArray* y = topic.Find(golden, "outputs", "y");
       ASSERT_TRUE(x != nullptr && y != nullptr);
       std::vector<float> out;
       if (StartsWith(name, "gated_")) {
-        const Array* wg = topic.Find(golden, "inputs", "wg");
-        const Array* wu = topic.Find(golden, "inputs", "wu");
-        const Array* wd = topic.Find(golden, "inputs", "wd");
+        const GoldenArray* wg = topic.Find(golden, "inputs", "wg");
+        const GoldenArray* wu = topic.Find(golden, "inputs", "wu");
+        const GoldenArray* wd = topic.Find(golden, "inputs", "wd");
         ASSERT_TRUE(wg != nullptr && wu != nullptr && wd != nullptr);
         std::vector<float> gate = Linear(x->values, *wg, nullptr);
         const std::vector<float> up = Linear(x->values, *wu, nullptr);
@@ -244,8 +197,8 @@ TEST(KernelGolden, FeedForwardBlocks) {
                       gate.size(), gate.data());
         out = Linear(gate, *wd, nullptr);
       } else {
-        const Array* w1 = topic.Find(golden, "inputs", "w1");
-        const Array* w2 = topic.Find(golden, "inputs", "w2");
+        const GoldenArray* w1 = topic.Find(golden, "inputs", "w1");
+        const GoldenArray* w2 = topic.Find(golden, "inputs", "w2");
         ASSERT_TRUE(w1 != nullptr && w2 != nullptr);
         std::vector<float> hidden =
             Linear(x->values, *w1, topic.Find(golden, "inputs", "b1"));
