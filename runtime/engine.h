@@ -102,7 +102,7 @@ struct GenerateResult {
   std::string logits_hash;    // SHA-256, hex, of all logits that were sampled
                               // from, as little-endian f32
   double prompt_seconds = 0;  // until the first token's logits
-  double decode_seconds = 0;  // for the tokens after the first
+  double decode_seconds = 0;  // for the tokens after the first, without hashing
 };
 
 // A conversation: keeps keys and values, so that a prompt which begins as the

@@ -50,7 +50,7 @@ class GenerationSession::Run {
     }
     const Clock::time_point decode_start = Clock::now();
     LANEWISE_RETURN_IF_ERROR(Decode());
-    result_.decode_seconds = SecondsSince(decode_start);
+    result_.decode_seconds = SecondsSince(decode_start) - hash_seconds_;
     if (request_.hash_logits) result_.logits_hash = hash_.HexDigest();
     return std::move(result_);
   }
@@ -113,7 +113,7 @@ class GenerationSession::Run {
 
   // Chooses and shows one token; false when it is the last.
   absl::StatusOr<bool> Step() {
-    if (request_.hash_logits) hash_.UpdateFloats(session_.logits_);
+    HashLogits();
     SamplerInput input;
     input.logits = session_.logits_;
     input.history = {history_, result_.prompt_tokens};
@@ -138,6 +138,13 @@ class GenerationSession::Run {
     return true;
   }
 
+  void HashLogits() {
+    if (!request_.hash_logits) return;
+    const Clock::time_point start = Clock::now();
+    hash_.UpdateFloats(session_.logits_);
+    hash_seconds_ += SecondsSince(start);
+  }
+
   bool Show(const std::string& text) {
     if (text.empty()) return true;
     result_.text += text;
@@ -155,6 +162,7 @@ class GenerationSession::Run {
   std::optional<Sampler> sampler_;
   std::optional<TextStream> stream_;
   Sha256 hash_;
+  double hash_seconds_ = 0;  // not part of decoding
 };
 
 GenerationSession::GenerationSession(const SessionShared& shared,
