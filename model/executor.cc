@@ -7,9 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "simd/activation.h"
 #include "simd/norm.h"
-#include "simd/rope.h"
 #include "simd/status_macros.h"
 #include "simd/vector_ops.h"
 
@@ -41,6 +39,31 @@ absl::Status CheckEntry(const Executor::Entry& entry, const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
+// The largest sizes of all layers.
+struct Widths {
+  size_t qkv = 0, attended = 0, ffn = 0, hidden = 0, experts = 0;
+};
+
+Widths WidestOf(const ModelSpec& spec) {
+  Widths widths;
+  for (const LayerSpec& layer : spec.layers) {
+    const AttentionSpec& attention = layer.attention;
+    widths.qkv =
+        std::max(widths.qkv, attention.query_width() + attention.key_width() +
+                                 attention.value_width());
+    widths.attended = std::max(widths.attended, attention.output_width());
+    size_t ffn = layer.ffn.width;
+    if (layer.ffn.moe.has_value()) {
+      const MoeSpec& moe = *layer.ffn.moe;
+      widths.experts = std::max(widths.experts, moe.experts);
+      if (moe.shared.has_value()) ffn = std::max(ffn, moe.shared->width);
+    }
+    widths.ffn = std::max(widths.ffn, ffn);
+    widths.hidden = std::max(widths.hidden, layer.ffn.gated ? 2 * ffn : ffn);
+  }
+  return widths;
+}
+
 }  // namespace
 
 Executor::Executor(const Model& model, const Context& context, Options options)
@@ -57,26 +80,26 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
 
 absl::Status Executor::AllocateBuffers() {
   const ModelSpec& spec = model_.spec();
-  size_t qkv = 0, attended = 0, ffn = 0, ffn_in = 0, rope = 0;
-  for (const LayerSpec& layer : spec.layers) {
-    const AttentionSpec& attention = layer.attention;
-    qkv = std::max(qkv, attention.query_width() + attention.key_width() +
-                            attention.value_width());
-    attended = std::max(attended, attention.output_width());
-    ffn = std::max(ffn, layer.ffn.width);
-    ffn_in = std::max(ffn_in, layer.ffn.width * (layer.ffn.gated ? 2 : 1));
-  }
+  const Widths widths = WidestOf(spec);
+  size_t rope = 0, half = 0;
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
     rope_offsets_.push_back(rope * options_.max_rows);
     rope += model_.rope(i).half();
+    half = std::max(half, model_.rope(i).half());
   }
-  const std::pair<Buffer*, size_t> buffers[] = {{&residual_, spec.width},
-                                                {&normed_, spec.width},
-                                                {&qkv_, qkv},
-                                                {&attended_, attended},
-                                                {&hidden_, ffn_in},
-                                                {&cos_, rope},
-                                                {&sin_, rope}};
+  const size_t moe = widths.experts > 0 ? spec.width : 0;
+  const std::pair<Buffer*, size_t> buffers[] = {
+      {&residual_, std::max(spec.width, spec.token_width())},
+      {&normed_, std::max(spec.width, spec.token_width())},
+      {&qkv_, widths.qkv},
+      {&attended_, widths.attended},
+      {&hidden_, widths.hidden},
+      {&cos_, rope},
+      {&sin_, rope},
+      {&mixed_, moe},
+      {&expert_in_, moe},
+      {&expert_out_, moe},
+      {&router_, widths.experts}};
   for (const auto& [buffer, width] : buffers) {
     const size_t floats = options_.max_rows * std::max<size_t>(width, 1);
     *buffer = hwy::AllocateAligned<float>(floats);
@@ -87,8 +110,13 @@ absl::Status Executor::AllocateBuffers() {
     }
   }
   LANEWISE_RETURN_IF_ERROR(activations_.Reserve(
-      options_.max_rows, std::max({spec.width, attended, ffn})));
+      options_.max_rows,
+      std::max({spec.width, spec.token_width(), widths.attended, widths.ffn})));
   sequences_.reserve(options_.max_rows);
+  rope_scratch_.resize(half);
+  routes_.resize(widths.experts);
+  for (std::vector<Routed>& route : routes_) route.reserve(options_.max_rows);
+  if (widths.experts > 0) shared_routes_.reserve(options_.max_rows);
   return absl::OkStatus();
 }
 
@@ -115,8 +143,7 @@ absl::Status Executor::Forward(absl::Span<const Entry> batch, float* logits) {
   FillRope(batch);
   if (options_.observer) options_.observer(0, residual_.get());
   for (size_t layer = 0; layer < model_.spec().layers.size(); ++layer) {
-    RunAttention(layer, batch);
-    RunFfn(layer);
+    RunLayer(layer, batch);
     if (options_.observer) options_.observer(layer + 1, residual_.get());
   }
   for (const Entry& entry : batch) entry.cache->Advance(entry.ids.size());
@@ -124,38 +151,80 @@ absl::Status Executor::Forward(absl::Span<const Entry> batch, float* logits) {
   return absl::OkStatus();
 }
 
+void Executor::RunLayer(size_t layer, absl::Span<const Entry> batch) {
+  const LayerSpec& spec = model_.spec().layers[layer];
+  const LayerWeights& weights = model_.weights().layers[layer];
+  const size_t attended = spec.attention.output_width();
+  const size_t width = model_.spec().width;
+  const auto add_attention = [&] {
+    AddSublayer(spec.attention_norms, weights.attention_norms,
+                &weights.attention_output,
+                {attended_.get(), attended, rows_, attended});
+  };
+  const float* input =
+      NormedInput(spec.attention_norms.input, weights.attention_norms.input);
+  RunAttention(layer, batch, input);
+  if (!spec.parallel) add_attention();
+  if (!spec.parallel || spec.ffn_norms.input.has_value()) {
+    input = NormedInput(spec.ffn_norms.input, weights.ffn_norms.input);
+  }
+  RunFfn(layer, input);
+  if (spec.parallel) add_attention();
+  if (spec.ffn.moe.has_value()) {
+    AddSublayer(spec.ffn_norms, weights.ffn_norms, nullptr,
+                {mixed_.get(), width, rows_, width});
+  } else {
+    AddSublayer(spec.ffn_norms, weights.ffn_norms, &weights.ffn.out,
+                {hidden_.get(), weights.ffn.in.rows(), rows_, spec.ffn.width});
+  }
+}
+
 void Executor::ForRows(size_t rows,
-                       absl::FunctionRef<void(size_t, size_t)> task) const {
+                       absl::FunctionRef<void(size_t)> task) const {
   const size_t tasks = (rows + kRowsPerTask - 1) / kRowsPerTask;
   context_.ParallelFor(tasks, [&](size_t index, size_t) {
     const size_t begin = index * kRowsPerTask;
-    task(begin, std::min(rows, begin + kRowsPerTask));
+    const size_t end = std::min(rows, begin + kRowsPerTask);
+    for (size_t row = begin; row < end; ++row) task(row);
   });
 }
 
 void Executor::Embed(absl::Span<const Entry> batch) {
   const ModelSpec& spec = model_.spec();
   const Weights& weights = model_.weights();
-  const Target& target = context_.target();
+  const size_t width = spec.token_width();
+  const bool project = spec.embedding_width.has_value();
+  float* const embedded = project ? normed_.get() : residual_.get();
   size_t row = 0;
   for (const Entry& entry : batch) {
-    size_t position = entry.cache->length() + spec.positions.offset;
     for (const int32_t id : entry.ids) {
-      float* x = residual_.get() + row++ * spec.width;
-      DecodeRow(weights.token_embedding, static_cast<size_t>(id), x);
-      if (spec.embedding_scale != 1.0f) {
-        Scale(target, spec.embedding_scale, spec.width, x);
-      }
-      if (spec.positions.kind == PositionSpec::Kind::kLearned) {
-        AddTo(target, weights.position_embedding.data() + position * spec.width,
-              spec.width, x);
-      }
-      ++position;
+      DecodeRow(weights.token_embedding, static_cast<size_t>(id),
+                embedded + row++ * width);
     }
   }
+  if (spec.embedding_scale != 1.0f) {
+    Scale(context_.target(), spec.embedding_scale, rows_ * width, embedded);
+  }
+  if (project) {
+    Project(weights.embedding_in, {embedded, width, rows_, width},
+            residual_.get(), spec.width, false);
+  }
+  if (spec.positions.kind == PositionSpec::Kind::kLearned) AddPositions(batch);
   if (spec.embedding_norm.has_value()) {
     Norm(*spec.embedding_norm, weights.embedding_norm, residual_.get(), rows_,
          residual_.get());
+  }
+}
+
+void Executor::AddPositions(absl::Span<const Entry> batch) {
+  const size_t width = model_.spec().width;
+  const float* table = model_.weights().position_embedding.data() +
+                       model_.spec().positions.offset * width;
+  float* x = residual_.get();
+  for (const Entry& entry : batch) {
+    const size_t floats = entry.ids.size() * width;
+    AddTo(context_.target(), table + entry.cache->length() * width, floats, x);
+    x += floats;
   }
 }
 
@@ -164,13 +233,28 @@ void Executor::FillRope(absl::Span<const Entry> batch) {
     const RopeTable& table = model_.rope(i);
     size_t offset = rope_offsets_[i];
     for (const Entry& entry : batch) {
-      for (size_t j = 0; j < entry.ids.size(); ++j) {
-        table.Fill(entry.cache->length() + j, cos_.get() + offset,
-                   sin_.get() + offset);
+      const size_t first = entry.cache->length();
+      const size_t prompt = entry.prompt_length > 0 ? entry.prompt_length
+                                                    : first + entry.ids.size();
+      size_t length = 0;
+      absl::Span<const float> frequencies;
+      for (size_t j = first; j < first + entry.ids.size(); ++j) {
+        if (length != std::max(prompt, j + 1)) {
+          length = std::max(prompt, j + 1);
+          frequencies = table.Frequencies(length, rope_scratch_.data());
+        }
+        table.Fill(frequencies, j, cos_.get() + offset, sin_.get() + offset);
         offset += table.half();
       }
     }
   }
+}
+
+const float* Executor::NormedInput(const std::optional<NormSpec>& spec,
+                                   const NormWeights& weights) {
+  if (!spec.has_value()) return residual_.get();
+  Norm(*spec, weights, residual_.get(), rows_, normed_.get());
+  return normed_.get();
 }
 
 void Executor::Norm(const NormSpec& spec, const NormWeights& weights,
@@ -179,15 +263,13 @@ void Executor::Norm(const NormSpec& spec, const NormWeights& weights,
   const float* weight =
       weights.weight.empty() ? nullptr : weights.weight.data();
   const float* bias = weights.bias.empty() ? nullptr : weights.bias.data();
-  ForRows(rows, [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      if (spec.kind == NormKind::kRmsNorm) {
-        RmsNorm(context_.target(), x + row * width, weight, spec.eps, width,
-                out + row * width);
-      } else {
-        LayerNorm(context_.target(), x + row * width, weight, bias, spec.eps,
-                  width, out + row * width);
-      }
+  ForRows(rows, [&](size_t row) {
+    if (spec.kind == NormKind::kRmsNorm) {
+      RmsNorm(context_.target(), x + row * width, weight, spec.eps, width,
+              out + row * width);
+    } else {
+      LayerNorm(context_.target(), x + row * width, weight, bias, spec.eps,
+                width, out + row * width);
     }
   });
 }
@@ -201,7 +283,7 @@ void Executor::Project(const Projection& projection, const RowView& in,
         RepresentationFor(options_.activations, part.type());
     bool& done = prepared[static_cast<size_t>(representation)];
     if (!done) {
-      activations_.Prepare(context_, in.data, in.stride, rows_, in.cols,
+      activations_.Prepare(context_, in.data, in.stride, in.rows, in.cols,
                            representation);
       done = true;
     }
@@ -218,15 +300,22 @@ void Executor::Project(const Projection& projection, const RowView& in,
 
 void Executor::AddSublayer(const SublayerNorms& norms,
                            const SublayerNormWeights& norm_weights,
-                           const Projection& projection, const RowView& in) {
+                           const Projection* projection, const RowView& in) {
   const size_t width = model_.spec().width;
+  const float* output = in.data;
+  if (projection != nullptr && norms.output.has_value()) {
+    Project(*projection, in, normed_.get(), width, false);
+    output = normed_.get();
+  } else if (projection != nullptr) {
+    Project(*projection, in, residual_.get(), width, true);
+    output = nullptr;
+  }
   if (norms.output.has_value()) {
-    Project(projection, in, normed_.get(), width, false);
-    Norm(*norms.output, norm_weights.output, normed_.get(), rows_,
-         normed_.get());
-    AddTo(context_.target(), normed_.get(), rows_ * width, residual_.get());
-  } else {
-    Project(projection, in, residual_.get(), width, true);
+    Norm(*norms.output, norm_weights.output, output, rows_, normed_.get());
+    output = normed_.get();
+  }
+  if (output != nullptr) {
+    AddTo(context_.target(), output, rows_ * width, residual_.get());
   }
   if (norms.after.has_value()) {
     Norm(*norms.after, norm_weights.after, residual_.get(), rows_,
@@ -242,103 +331,9 @@ float* Executor::Scratch(size_t floats) {
   return scratch_.get();
 }
 
-void Executor::RunAttention(size_t layer, absl::Span<const Entry> batch) {
-  const LayerSpec& spec = model_.spec().layers[layer];
-  const LayerWeights& weights = model_.weights().layers[layer];
-  const AttentionSpec& attention = spec.attention;
+// Moves the rows that are asked for to the front of normed_ and counts them.
+size_t Executor::GatherHeadRows(absl::Span<const Entry> batch) {
   const size_t width = model_.spec().width;
-  const size_t query = attention.query_width(), key = attention.key_width();
-  const size_t stride = query + key + attention.value_width();
-
-  const float* input = residual_.get();
-  if (spec.attention_norms.input.has_value()) {
-    Norm(*spec.attention_norms.input, weights.attention_norms.input, input,
-         rows_, normed_.get());
-    input = normed_.get();
-  }
-  Project(weights.qkv, {input, width, width}, qkv_.get(), stride, false);
-  if (attention.rope.has_value()) {
-    const RopeSpec& rope = model_.spec().ropes[*attention.rope];
-    const size_t half = model_.rope(*attention.rope).half();
-    const size_t offset = rope_offsets_[*attention.rope];
-    ForRows(rows_, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        // Query and key heads lie one after the other.
-        ApplyRope(context_.target(), qkv_.get() + row * stride,
-                  attention.heads + attention.kv_heads, attention.head_dim,
-                  rope.rotary_dim, rope.pairing,
-                  cos_.get() + offset + row * half,
-                  sin_.get() + offset + row * half);
-      }
-    });
-  }
-
-  AttentionParams params{};
-  params.heads = attention.heads;
-  params.kv = batch[0].cache->pool().layer_shape(layer);
-  params.scale = attention.scale;
-  params.causal = attention.causal;
-  params.window = attention.window;
-  params.softcap = attention.softcap;
-  sequences_.clear();
-  size_t row = 0;
-  for (const Entry& entry : batch) {
-    const size_t rows = entry.ids.size();
-    if (rows == 0) continue;
-    float* qkv = qkv_.get() + row * stride;
-    const size_t position = entry.cache->length();
-    StoreKv(context_, params.kv, entry.cache->layer(layer), position, rows,
-            qkv + query, stride, qkv + query + key, stride);
-    sequences_.push_back({qkv, stride,
-                          attended_.get() + row * attention.output_width(),
-                          attention.output_width(), rows, position,
-                          position + rows, entry.cache->layer(layer)});
-    row += rows;
-  }
-  float* scratch =
-      Scratch(AttentionScratchFloats(context_, params, sequences_));
-  Attention(context_, params, sequences_, scratch);
-  AddSublayer(
-      spec.attention_norms, weights.attention_norms, weights.attention_output,
-      {attended_.get(), attention.output_width(), attention.output_width()});
-}
-
-void Executor::RunFfn(size_t layer) {
-  const LayerSpec& spec = model_.spec().layers[layer];
-  const LayerWeights& weights = model_.weights().layers[layer];
-  const size_t width = model_.spec().width;
-  const size_t ffn = spec.ffn.width;
-  const size_t in_width = spec.ffn.gated ? 2 * ffn : ffn;
-
-  const float* input = residual_.get();
-  if (spec.ffn_norms.input.has_value()) {
-    Norm(*spec.ffn_norms.input, weights.ffn_norms.input, input, rows_,
-         normed_.get());
-    input = normed_.get();
-  }
-  Project(weights.ffn_in, {input, width, width}, hidden_.get(), in_width,
-          false);
-  // A gated row shrinks in place: its result goes over its own gate half, and
-  // the next projection reads with the stride of the wide rows.
-  ForRows(rows_, [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      float* h = hidden_.get() + row * in_width;
-      if (spec.ffn.gated) {
-        ActivateGated(context_.target(), spec.ffn.activation, h, h + ffn, ffn,
-                      h);
-      } else {
-        Activate(context_.target(), spec.ffn.activation, h, ffn);
-      }
-    }
-  });
-  AddSublayer(spec.ffn_norms, weights.ffn_norms, weights.ffn_out,
-              {hidden_.get(), in_width, ffn});
-}
-
-void Executor::RunHead(absl::Span<const Entry> batch, float* logits) {
-  const ModelSpec& spec = model_.spec();
-  const size_t width = spec.width;
-  // The rows that are asked for, moved to the front of normed_.
   size_t wanted = 0, row = 0;
   for (const Entry& entry : batch) {
     const size_t rows = entry.ids.size();
@@ -351,17 +346,43 @@ void Executor::RunHead(absl::Span<const Entry> batch, float* logits) {
     wanted += rows - first;
     row += rows;
   }
+  return wanted;
+}
+
+void Executor::RunHead(absl::Span<const Entry> batch, float* logits) {
+  const ModelSpec& spec = model_.spec();
+  const Weights& weights = model_.weights();
+  const size_t wanted = GatherHeadRows(batch);
   if (wanted == 0) return;
   if (spec.final_norm.has_value()) {
-    Norm(*spec.final_norm, model_.weights().final_norm, normed_.get(), wanted,
+    Norm(*spec.final_norm, weights.final_norm, normed_.get(), wanted,
          normed_.get());
   }
-  const PackedMatrix* head = &model_.weights().token_embedding;
-  if (!spec.head.tied) head = &model_.weights().head.parts.front();
-  activations_.Prepare(context_, normed_.get(), width, wanted, width,
-                       RepresentationFor(options_.activations, head->type()));
-  MatMul(context_, activations_, options_.activations, *head, logits,
-         spec.vocab_size);
+  const float* input = normed_.get();
+  const size_t width = spec.token_width();
+  if (spec.embedding_width.has_value()) {
+    Project(weights.embedding_out, {input, spec.width, wanted, spec.width},
+            residual_.get(), width, false);
+    input = residual_.get();
+  }
+  const PackedMatrix& head =
+      spec.head.tied ? weights.token_embedding : weights.head.parts.front();
+  activations_.Prepare(context_, input, width, wanted, width,
+                       RepresentationFor(options_.activations, head.type()));
+  MatMulEpilogue epilogue;
+  if (spec.head.bias) epilogue.bias = weights.head.bias.data();
+  MatMul(context_, activations_, options_.activations, head, logits,
+         spec.vocab_size, epilogue);
+  if (spec.head.scale == 1.0f && spec.head.softcap == 0.0f) return;
+  ForRows(wanted, [&](size_t row) {
+    float* x = logits + row * spec.vocab_size;
+    if (spec.head.scale != 1.0f) {
+      Scale(context_.target(), spec.head.scale, spec.vocab_size, x);
+    }
+    if (spec.head.softcap > 0.0f) {
+      SoftCap(context_.target(), spec.head.softcap, spec.vocab_size, x);
+    }
+  });
 }
 
 }  // namespace lanewise

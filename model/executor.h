@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -50,6 +51,11 @@ class Executor {
     absl::Span<const int32_t> ids;
     KvCache* cache;
     Logits logits = Logits::kLast;
+    // Of the whole prompt, where ids are only a part of it or go on after it;
+    // 0: ids end the prompt. Matters to RoPE that depends on the length: a row
+    // of the prompt has the frequencies of that length, a later one those of
+    // its position + 1.
+    size_t prompt_length = 0;
   };
 
   // `model` and `context` must outlive the executor. RESOURCE_EXHAUSTED when
@@ -71,10 +77,11 @@ class Executor {
  private:
   using Buffer = hwy::AlignedFreeUniquePtr<float[]>;
 
-  // The current batch's rows in a buffer: [rows_, cols], `stride` apart.
+  // Rows in a buffer: [rows, cols], `stride` apart.
   struct RowView {
     const float* data;
     size_t stride;
+    size_t rows;
     size_t cols;
   };
 
@@ -82,39 +89,72 @@ class Executor {
   absl::Status AllocateBuffers();
   absl::Status Check(absl::Span<const Entry> batch) const;
   void Embed(absl::Span<const Entry> batch);
+  void AddPositions(absl::Span<const Entry> batch);
   void FillRope(absl::Span<const Entry> batch);
-  void RunAttention(size_t layer, absl::Span<const Entry> batch);
-  void RunFfn(size_t layer);
+  void RunLayer(size_t layer, absl::Span<const Entry> batch);
   void RunHead(absl::Span<const Entry> batch, float* logits);
+  size_t GatherHeadRows(absl::Span<const Entry> batch);
 
+  // executor_attention.cc: attended_ = attention of the rows `input` [rows_,
+  // width], without the output projection.
+  void RunAttention(size_t layer, absl::Span<const Entry> batch,
+                    const float* input);
+  void PrepareQkv(size_t layer, float* row, size_t index);
+  void NormHeads(const AttentionSpec& spec, const LayerWeights& weights,
+                 float* row) const;
+
+  // executor_ffn.cc: the feed-forward part of the rows `input`, up to
+  // the output projection (hidden_), or of a mixture with it (mixed_).
+  void RunFfn(size_t layer, const float* input);
+  void RunMoe(size_t layer, const float* input);
+  void Route(size_t layer, const float* input);
+  // hidden_ [in.rows, 2 * width or width]: its first `width` columns are the
+  // activated rows.
+  void Hidden(const FfnSpec& ffn, size_t width, const Projection& projection,
+              const RowView& in);
+  // mixed_ row = fma(weight, network(row), mixed_ row) for each of `routed`.
+  struct Routed {
+    size_t row;
+    float weight;
+  };
+  void MixIn(const FfnSpec& ffn, size_t width, const FfnWeights& weights,
+             const float* input, absl::Span<const Routed> routed);
+
+  // `x` after the norm, in normed_; x itself without one.
+  const float* NormedInput(const std::optional<NormSpec>& spec,
+                           const NormWeights& weights);
   // out [rows, width] = norm(x [rows, width]); out may be x.
   void Norm(const NormSpec& spec, const NormWeights& weights, const float* x,
             size_t rows, float* out);
-  // out [rows_, projection.rows()] (row stride ldc) = projection of `in`, or
+  // out [in.rows, projection.rows()] (row stride ldc) = projection of `in`, or
   // with `accumulate` added to what is there.
   void Project(const Projection& projection, const RowView& in, float* out,
                size_t ldc, bool accumulate);
   // Adds a sublayer's output projection of `in` to the residual stream, with
-  // the norms that follow it.
+  // the norms that follow it; a null projection: `in` is the output.
   void AddSublayer(const SublayerNorms& norms,
                    const SublayerNormWeights& norm_weights,
-                   const Projection& projection, const RowView& in);
-  // Calls task(begin, end) over ranges of rows, in parallel when worth it.
-  void ForRows(size_t rows, absl::FunctionRef<void(size_t, size_t)> task) const;
+                   const Projection* projection, const RowView& in);
+  // Calls task(row) for each row, in parallel when worth it.
+  void ForRows(size_t rows, absl::FunctionRef<void(size_t)> task) const;
   float* Scratch(size_t floats);
 
   const Model& model_;
   const Context& context_;
   Options options_;
-  size_t rows_ = 0;       // of the current batch
-  size_t qkv_width_ = 0;  // widest of all layers
-  size_t ffn_in_width_ = 0;
+  size_t rows_ = 0;  // of the current batch
 
   // Row buffers [max_rows, …].
   Buffer residual_, normed_, qkv_, attended_, hidden_, cos_, sin_;
+  // For mixtures of experts: the sum, an expert's rows in and out, the router's
+  // logits.
+  Buffer mixed_, expert_in_, expert_out_, router_;
   Buffer scratch_;
   size_t scratch_floats_ = 0;
   std::vector<size_t> rope_offsets_;  // of each RopeSpec's table in cos_, sin_
+  std::vector<float> rope_scratch_;   // [half()]
+  std::vector<std::vector<Routed>> routes_;  // of each expert; rows ascend
+  std::vector<Routed> shared_routes_;
   std::vector<AttentionSequence> sequences_;
   Activations activations_;
 };

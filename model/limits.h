@@ -10,6 +10,8 @@ namespace lanewise {
 inline constexpr uint64_t kMaxVocab = uint64_t{1} << 24;
 inline constexpr uint64_t kMaxWidth = uint64_t{1} << 20;  // also of FFN layers
 inline constexpr uint64_t kMaxLayers = 4096;
+inline constexpr uint64_t kMaxExperts = 4096;
+inline constexpr uint64_t kMaxExpertsPerToken = 64;
 inline constexpr uint64_t kMaxHeads = 4096;
 inline constexpr uint64_t kMaxHeadDim = 4096;
 inline constexpr uint64_t kMaxPositions = uint64_t{1} << 28;

@@ -51,37 +51,71 @@ void ScaleYarn(const RopeSpec& spec, std::vector<float>* frequencies) {
   }
 }
 
+// 1 / theta^(2i / rotary_dim), rounded to float.
+float Frequency(const RopeSpec& spec, double theta, size_t i) {
+  const double exponent =
+      static_cast<double>(2 * i) / static_cast<double>(spec.rotary_dim);
+  return static_cast<float>(1.0 / Pow(theta, exponent));
+}
+
+void Divide(const std::vector<float>& factors,
+            std::vector<float>* frequencies) {
+  for (size_t i = 0; i < factors.size() && i < frequencies->size(); ++i) {
+    (*frequencies)[i] /= factors[i];
+  }
+}
+
+// Dynamic NTK: the base with which the longest wavelength of `length` positions
+// is that of the original ones.
+double DynamicTheta(const RopeSpec& spec, size_t length) {
+  const double stretch = spec.factor * static_cast<double>(length) /
+                             static_cast<double>(spec.original_positions) -
+                         (spec.factor - 1.0);
+  const double dim = static_cast<double>(spec.rotary_dim);
+  return spec.theta * Pow(stretch, dim / (dim - 2.0));
+}
+
 }  // namespace
 
 RopeTable::RopeTable(const RopeSpec& spec)
-    : inverse_frequencies_(spec.rotary_dim / 2),
-      attention_factor_(static_cast<float>(spec.attention_factor)) {
-  for (size_t i = 0; i < inverse_frequencies_.size(); ++i) {
-    const double exponent =
-        static_cast<double>(2 * i) / static_cast<double>(spec.rotary_dim);
-    float frequency = static_cast<float>(1.0 / Pow(spec.theta, exponent));
+    : spec_(spec), frequencies_(spec.rotary_dim / 2) {
+  for (size_t i = 0; i < frequencies_.size(); ++i) {
+    float& frequency = frequencies_[i];
+    frequency = Frequency(spec, spec.theta, i);
     if (spec.scaling == RopeSpec::Scaling::kLinear) {
       frequency = static_cast<float>(frequency / spec.factor);
     } else if (spec.scaling == RopeSpec::Scaling::kLlama3) {
       frequency = ScaleLlama3(spec, frequency);
     }
-    inverse_frequencies_[i] = frequency;
   }
   if (spec.scaling == RopeSpec::Scaling::kYarn) {
-    ScaleYarn(spec, &inverse_frequencies_);
+    ScaleYarn(spec, &frequencies_);
   }
-  for (size_t i = 0;
-       i < spec.frequency_factors.size() && i < inverse_frequencies_.size();
-       ++i) {
-    inverse_frequencies_[i] /= spec.frequency_factors[i];
+  Divide(spec.frequency_factors, &frequencies_);
+  if (spec.scaling == RopeSpec::Scaling::kLongrope) {
+    long_frequencies_ = frequencies_;
+    Divide(spec.long_factors, &long_frequencies_);
+    Divide(spec.short_factors, &frequencies_);
   }
 }
 
-void RopeTable::Fill(size_t position, float* cos, float* sin) const {
-  for (size_t i = 0; i < inverse_frequencies_.size(); ++i) {
-    const float angle = static_cast<float>(position) * inverse_frequencies_[i];
-    cos[i] = static_cast<float>(Cos(angle)) * attention_factor_;
-    sin[i] = static_cast<float>(Sin(angle)) * attention_factor_;
+absl::Span<const float> RopeTable::Frequencies(size_t length,
+                                               float* scratch) const {
+  if (length <= spec_.original_positions) return frequencies_;
+  if (spec_.scaling == RopeSpec::Scaling::kLongrope) return long_frequencies_;
+  if (spec_.scaling != RopeSpec::Scaling::kDynamic) return frequencies_;
+  const double theta = DynamicTheta(spec_, length);
+  for (size_t i = 0; i < half(); ++i) scratch[i] = Frequency(spec_, theta, i);
+  return absl::MakeConstSpan(scratch, half());
+}
+
+void RopeTable::Fill(absl::Span<const float> frequencies, size_t position,
+                     float* cos, float* sin) const {
+  const float factor = static_cast<float>(spec_.attention_factor);
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const float angle = static_cast<float>(position) * frequencies[i];
+    cos[i] = static_cast<float>(Cos(angle)) * factor;
+    sin[i] = static_cast<float>(Sin(angle)) * factor;
   }
 }
 

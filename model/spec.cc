@@ -38,10 +38,14 @@ absl::string_view Name(RopeSpec::Scaling scaling) {
       return "none";
     case RopeSpec::Scaling::kLinear:
       return "linear";
+    case RopeSpec::Scaling::kDynamic:
+      return "dynamic";
     case RopeSpec::Scaling::kLlama3:
       return "llama3";
     case RopeSpec::Scaling::kYarn:
       return "yarn";
+    case RopeSpec::Scaling::kLongrope:
+      return "longrope";
   }
   return "?";
 }
@@ -50,7 +54,10 @@ std::string Text(const std::optional<NormSpec>& norm) {
   if (!norm.has_value()) return "none";
   return absl::StrCat(
       norm->kind == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm",
-      norm->bias ? " with bias" : "", ", eps ", norm->eps);
+      norm->bias     ? " with bias"
+      : norm->weight ? ""
+                     : " without weight",
+      ", eps ", norm->eps);
 }
 
 void AppendNorms(absl::string_view name, const SublayerNorms& norms,
@@ -65,30 +72,74 @@ void AppendNorms(absl::string_view name, const SublayerNorms& norms,
   }
 }
 
-std::string LayerText(const LayerSpec& layer) {
-  const AttentionSpec& attention = layer.attention;
-  std::string out;
-  AppendNorms("attention", layer.attention_norms, &out);
-  absl::StrAppend(&out, "  attention: ", attention.heads, " heads, ",
-                  attention.kv_heads, " key/value heads of ",
-                  attention.head_dim, " and ", attention.value_dim, ", scale ",
-                  attention.scale, attention.causal ? ", causal" : "",
-                  attention.qkv_bias ? ", qkv bias" : "",
-                  attention.output_bias ? ", output bias" : "");
+std::string AttentionText(const AttentionSpec& attention) {
+  std::string out = absl::StrCat(
+      attention.heads, " heads, ", attention.kv_heads, " key/value heads of ",
+      attention.head_dim, " and ", attention.value_dim, ", scale ",
+      attention.scale, attention.causal ? ", causal" : "",
+      attention.qkv_bias ? ", qkv bias" : "",
+      attention.output_bias ? ", output bias" : "");
+  if (attention.qkv_clip > 0.0f) {
+    absl::StrAppend(&out, ", clip ", attention.qkv_clip);
+  }
+  if (attention.qk_norm.has_value()) {
+    absl::StrAppend(&out, ", q/k ", Text(attention.qk_norm->norm),
+                    attention.qk_norm->per_head ? " per head" : "");
+  }
   if (attention.window > 0) {
     absl::StrAppend(&out, ", window ", attention.window);
   }
   if (attention.softcap > 0.0f) {
     absl::StrAppend(&out, ", soft-cap ", attention.softcap);
   }
+  if (!attention.slopes.empty()) {
+    absl::StrAppend(&out, ", slopes ", attention.slopes.front(), " to ",
+                    attention.slopes.back());
+  }
+  if (attention.sinks) absl::StrAppend(&out, ", sinks");
   if (attention.rope.has_value()) {
     absl::StrAppend(&out, ", rope ", *attention.rope);
   }
-  absl::StrAppend(&out, "\n");
+  return out;
+}
+
+std::string FfnText(const FfnSpec& ffn) {
+  std::string out =
+      absl::StrCat(ffn.width, ", ", Name(ffn.activation),
+                   ffn.gated ? ", gated" : "", ffn.bias ? ", bias" : "");
+  if (ffn.gate_limit > 0.0f) {
+    absl::StrAppend(&out, ", gate limit ", ffn.gate_limit);
+  }
+  if (ffn.up_offset != 0.0f) {
+    absl::StrAppend(&out, ", up offset ", ffn.up_offset);
+  }
+  if (!ffn.moe.has_value()) return out;
+  const MoeSpec& moe = *ffn.moe;
+  absl::StrAppend(&out, ", ", moe.top_k, " of ", moe.experts, " experts",
+                  moe.renormalize ? ", renormalized" : "",
+                  moe.router_bias ? ", router bias" : "");
+  if (moe.shared.has_value()) {
+    absl::StrAppend(&out, ", a shared one of ", moe.shared->width,
+                    moe.shared->gate ? " with a gate" : "");
+  }
+  return out;
+}
+
+std::string LayerText(const LayerSpec& layer) {
+  std::string out;
+  if (layer.parallel) out = "  parallel\n";
+  AppendNorms("attention", layer.attention_norms, &out);
+  absl::StrAppend(&out, "  attention: ", AttentionText(layer.attention), "\n");
   AppendNorms("ffn", layer.ffn_norms, &out);
-  absl::StrAppend(&out, "  ffn: ", layer.ffn.width, ", ",
-                  Name(layer.ffn.activation), layer.ffn.gated ? ", gated" : "",
-                  layer.ffn.bias ? ", bias" : "", "\n");
+  absl::StrAppend(&out, "  ffn: ", FfnText(layer.ffn), "\n");
+  return out;
+}
+
+std::string HeadText(const HeadSpec& head) {
+  std::string out = absl::StrCat(head.tied ? "tied" : "own matrix",
+                                 head.bias ? ", bias" : "");
+  if (head.scale != 1.0f) absl::StrAppend(&out, ", scale ", head.scale);
+  if (head.softcap > 0.0f) absl::StrAppend(&out, ", soft-cap ", head.softcap);
   return out;
 }
 
@@ -97,8 +148,15 @@ std::string LayerText(const LayerSpec& layer) {
 std::string SpecToString(const ModelSpec& spec) {
   std::string out = absl::StrCat(
       "family: ", spec.family, "\nvocabulary: ", spec.vocab_size,
-      "\nwidth: ", spec.width, "\npositions: ", spec.max_positions,
+      "\nwidth: ", spec.width,
+      spec.embedding_width.has_value()
+          ? absl::StrCat(", of the embedding ", *spec.embedding_width)
+          : "",
+      "\npositions: ", spec.max_positions,
       spec.positions.kind == PositionSpec::Kind::kLearned ? ", learned" : "",
+      spec.positions.offset > 0
+          ? absl::StrCat(" from row ", spec.positions.offset)
+          : "",
       "\nembedding scale: ", spec.embedding_scale,
       "\nembedding norm: ", Text(spec.embedding_norm), "\n");
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
@@ -109,6 +167,9 @@ std::string SpecToString(const ModelSpec& spec) {
         ", theta ", rope.theta, ", scaling ", Name(rope.scaling));
     if (rope.scaling != RopeSpec::Scaling::kNone) {
       absl::StrAppend(&out, " by ", rope.factor);
+    }
+    if (rope.attention_factor != 1.0) {
+      absl::StrAppend(&out, ", attention factor ", rope.attention_factor);
     }
     absl::StrAppend(&out, "\n");
   }
@@ -122,8 +183,7 @@ std::string SpecToString(const ModelSpec& spec) {
     begin = end;
   }
   absl::StrAppend(&out, "final norm: ", Text(spec.final_norm),
-                  "\nhead: ", spec.head.tied ? "tied" : "own matrix",
-                  spec.head.bias ? ", bias" : "", "\n");
+                  "\nhead: ", HeadText(spec.head), "\n");
   return out;
 }
 

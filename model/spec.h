@@ -43,13 +43,20 @@ struct PositionSpec {
 
 // Rotary embedding. Layers refer to one by index.
 struct RopeSpec {
-  enum class Scaling : uint8_t { kNone, kLinear, kLlama3, kYarn };
+  enum class Scaling : uint8_t {
+    kNone,
+    kLinear,
+    kDynamic,  // the base grows with the sequence (NTK)
+    kLlama3,
+    kYarn,
+    kLongrope,  // one of two lists of divisors, by the sequence's length
+  };
   RopePairing pairing = RopePairing::kHalves;
   size_t rotary_dim = 0;  // elements of a head that are rotated; even
   double theta = 10000.0;
   Scaling scaling = Scaling::kNone;
   double factor = 1.0;
-  size_t original_positions = 0;  // llama3, yarn: length of pre-training
+  size_t original_positions = 0;  // length of pre-training
   double low_freq_factor = 1.0;   // llama3
   double high_freq_factor = 4.0;  // llama3
   double beta_fast = 32.0;        // yarn
@@ -59,6 +66,14 @@ struct RopeSpec {
   // Divisors of the inverse frequencies as a file lists them ([rotary_dim /
   // 2]); empty: none.
   std::vector<float> frequency_factors;
+  std::vector<float> short_factors;  // longrope: up to original_positions
+  std::vector<float> long_factors;   // longrope: beyond
+};
+
+// Norm of each head of queries and keys, before they are rotated.
+struct QkNormSpec {
+  NormSpec norm;
+  bool per_head = false;  // every head has weights of its own
 };
 
 struct AttentionSpec {
@@ -72,6 +87,10 @@ struct AttentionSpec {
   float softcap = 0.0f;  // 0: none
   bool qkv_bias = false;
   bool output_bias = false;
+  float qkv_clip = 0.0f;  // > 0: queries, keys and values lie in [-clip, clip]
+  std::optional<QkNormSpec> qk_norm;
+  std::vector<float> slopes;   // [heads]: ALiBi; empty: none
+  bool sinks = false;          // one more logit a head, without a value
   std::optional<size_t> rope;  // index into ModelSpec::ropes
 
   size_t query_width() const { return heads * head_dim; }
@@ -80,11 +99,31 @@ struct AttentionSpec {
   size_t output_width() const { return heads * value_dim; }
 };
 
+// An expert that sees every row.
+struct SharedExpertSpec {
+  size_t width = 0;
+  bool gate = false;  // its output is multiplied by sigmoid(gate(x))
+};
+
+// Mixture of experts: the router's top_k experts of a row, each a feed-forward
+// network as FfnSpec says, weighted and added in ascending order.
+struct MoeSpec {
+  size_t experts = 0;
+  size_t top_k = 0;
+  bool renormalize = false;  // softmax over the chosen ones, not over all
+  bool router_bias = false;
+  std::optional<SharedExpertSpec> shared;
+};
+
 struct FfnSpec {
   Activation activation = Activation::kGelu;
   bool gated = false;  // activation(gate(x)) * up(x)
-  size_t width = 0;    // of the hidden layer
+  size_t width = 0;    // of the hidden layer; of one expert's
   bool bias = false;
+  // > 0: gate(x) is at most this and up(x) lies in [-limit, limit].
+  float gate_limit = 0.0f;
+  float up_offset = 0.0f;  // added to up(x)
+  std::optional<MoeSpec> moe;
 };
 
 // Norms around a sublayer: y = after(x + output(sublayer(input(x)))).
@@ -95,6 +134,9 @@ struct SublayerNorms {
 };
 
 struct LayerSpec {
+  // Both sublayers read the layer's input: x + attention(x) + ffn(x). Without
+  // an input norm of its own the feed-forward part shares attention's.
+  bool parallel = false;
   SublayerNorms attention_norms;
   AttentionSpec attention;
   SublayerNorms ffn_norms;
@@ -104,6 +146,8 @@ struct LayerSpec {
 struct HeadSpec {
   bool tied = false;  // the token embedding serves as output matrix
   bool bias = false;
+  float scale = 1.0f;    // of the logits
+  float softcap = 0.0f;  // > 0: of the scaled logits
 };
 
 struct ModelSpec {
@@ -112,12 +156,17 @@ struct ModelSpec {
   size_t width = 0;          // of the residual stream
   size_t max_positions = 0;  // the longest sequence
   float embedding_scale = 1.0f;
+  // Of the token embedding where it is not `width`: a matrix leads from it to
+  // the residual stream, another back before the head.
+  std::optional<size_t> embedding_width;
   PositionSpec positions;
   std::optional<NormSpec> embedding_norm;
   std::vector<RopeSpec> ropes;
   std::vector<LayerSpec> layers;
   std::optional<NormSpec> final_norm;
   HeadSpec head;
+
+  size_t token_width() const { return embedding_width.value_or(width); }
 };
 
 // The fields, one a line, as `inspect --spec` prints them; equal consecutive

@@ -6,42 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/slots.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
 namespace {
-
-size_t SizeOf(Dim dim, const ModelSpec& spec, std::optional<size_t> layer) {
-  const LayerSpec none;
-  const LayerSpec& sizes = layer.has_value() ? spec.layers[*layer] : none;
-  const AttentionSpec& attention = sizes.attention;
-  switch (dim) {
-    case Dim::kOne:
-      return 1;
-    case Dim::kVocab:
-      return spec.vocab_size;
-    case Dim::kPositions:
-      return spec.max_positions + spec.positions.offset;
-    case Dim::kWidth:
-      return spec.width;
-    case Dim::kQuery:
-      return attention.query_width();
-    case Dim::kKey:
-      return attention.key_width();
-    case Dim::kValue:
-      return attention.value_width();
-    case Dim::kQkv:
-      return attention.query_width() + attention.key_width() +
-             attention.value_width();
-    case Dim::kAttentionOutput:
-      return attention.output_width();
-    case Dim::kFfn:
-      return sizes.ffn.width;
-    case Dim::kHalfRotary:
-      return spec.ropes.empty() ? 0 : spec.ropes.front().rotary_dim / 2;
-  }
-  return 0;
-}
 
 std::string ShapeText(absl::Span<const uint64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
@@ -53,17 +22,28 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
                                                   const TensorRule& rule,
                                                   bool gguf,
                                                   const ModelSpec& spec,
-                                                  std::optional<size_t> layer) {
+                                                  const TensorPlace& place) {
   TensorSource source;
   source.tensor_ = &tensor;
-  source.rows_ = SizeOf(rule.rows, spec, layer);
-  source.cols_ = SizeOf(rule.cols, spec, layer);
-  const TensorLayout layout = gguf ? rule.gguf_layout : rule.layout;
-  source.transposed_ = layout == TensorLayout::kTransposed && !rule.bias;
+  source.layer_ = place.layer;
+  source.stacked_ = place.stacked;
+  source.rows_ = SizeOf(rule.rows, spec, place.layer);
+  source.cols_ = SizeOf(rule.cols, spec, place.layer);
+  source.layout_ = gguf ? rule.gguf_layout : rule.layout;
+  source.transposed_ =
+      !rule.bias && (source.layout_ == TensorLayout::kTransposed ||
+                     source.layout_ == TensorLayout::kTransposedEvenOdd);
+  if (source.layout_ == TensorLayout::kRotaryPairs &&
+      spec.ropes.front().pairing != RopePairing::kHalves) {
+    source.layout_ = TensorLayout::kPlain;
+  }
 
   std::vector<uint64_t> expected = {source.rows_, source.cols_};
   if (source.transposed_) std::swap(expected[0], expected[1]);
   if (rule.cols == Dim::kOne) expected.pop_back();
+  if (place.stacked) {
+    expected.insert(expected.begin(), SizeOf(Dim::kExperts, spec, place.layer));
+  }
   if (tensor.shape != expected) {
     return absl::InvalidArgumentError(
         absl::StrCat(tensor.file, ": tensor ", tensor.name, ": expected shape ",
@@ -78,19 +58,46 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
         absl::StrCat(tensor.file, ": tensor ", tensor.name,
                      ": expected a weight type, found ", traits.name));
   }
-  if (layout == TensorLayout::kRotaryPairs &&
-      spec.ropes.front().pairing == RopePairing::kHalves) {
-    source.paired_head_dim_ = spec.layers[*layer].attention.head_dim;
+  source.data_ = tensor.data.data();
+  if (place.stacked) {
+    source.data_ +=
+        *place.expert * BytesOf(tensor.type, source.rows_ * source.cols_);
   }
   return source;
 }
 
-// Where row `row` (head, half j, element i) lies in the file: (head, i, j).
+// Where row `row` of the slot lies in the file.
 size_t TensorSource::SourceRow(size_t row) const {
-  if (paired_head_dim_ == 0) return row;
-  const size_t half = paired_head_dim_ / 2;
-  const size_t within = row % paired_head_dim_;
-  return row - within + (within % half) * 2 + within / half;
+  switch (layout_) {
+    case TensorLayout::kRotaryPairs: {
+      // (head, half j, element i) lies at (head, i, j).
+      const size_t head_dim = layer_->attention.head_dim;
+      const size_t half = head_dim / 2;
+      const size_t within = row % head_dim;
+      return row - within + (within % half) * 2 + within / half;
+    }
+    case TensorLayout::kTransposedEvenOdd:
+      return row < rows_ / 2 ? 2 * row : 2 * (row - rows_ / 2) + 1;
+    case TensorLayout::kKvGroups:
+      return SourceRowInGroups(row);
+    default:
+      return row;
+  }
+}
+
+size_t TensorSource::SourceRowInGroups(size_t row) const {
+  const AttentionSpec& attention = layer_->attention;
+  const size_t query =
+      attention.heads / attention.kv_heads * attention.head_dim;
+  const size_t group = query + attention.head_dim + attention.value_dim;
+  if (row < attention.query_width()) return row / query * group + row % query;
+  row -= attention.query_width();
+  if (row < attention.key_width()) {
+    return row / attention.head_dim * group + query + row % attention.head_dim;
+  }
+  row -= attention.key_width();
+  return row / attention.value_dim * group + query + attention.head_dim +
+         row % attention.value_dim;
 }
 
 absl::Status TensorSource::Transpose() {
@@ -107,7 +114,7 @@ absl::Status TensorSource::Transpose() {
   for (size_t row = 0; row < rows_; ++row) {
     for (size_t col = 0; col < cols_; ++col) {
       std::memcpy(&owned_[(row * cols_ + col) * bytes],
-                  &tensor_->data[(col * rows_ + row) * bytes], bytes);
+                  data_ + (col * rows_ + row) * bytes, bytes);
     }
   }
   return absl::OkStatus();
@@ -115,7 +122,7 @@ absl::Status TensorSource::Transpose() {
 
 absl::Status TensorSource::AppendRows(std::vector<const uint8_t*>* rows) {
   if (transposed_) LANEWISE_RETURN_IF_ERROR(Transpose());
-  const uint8_t* base = transposed_ ? owned_.data() : tensor_->data.data();
+  const uint8_t* base = transposed_ ? owned_.data() : data_;
   const size_t stride = BytesOf(type(), cols_);
   for (size_t row = 0; row < rows_; ++row) {
     rows->push_back(base + SourceRow(row) * stride);
@@ -136,6 +143,9 @@ absl::StatusOr<std::vector<float>> TensorSource::DecodeAll() {
   std::vector<float> values(rows_ * cols_);
   for (size_t row = 0; row < rows_; ++row) {
     traits.decode(rows[row], cols_, values.data() + row * cols_);
+  }
+  if (layout_ == TensorLayout::kAddOne) {
+    for (float& value : values) value += 1.0f;
   }
   return values;
 }

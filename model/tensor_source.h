@@ -17,19 +17,27 @@
 
 namespace lanewise {
 
+// Which part of the model a tensor is looked up for.
+struct TensorPlace {
+  const LayerSpec* layer = nullptr;  // null: outside of layers
+  std::optional<size_t> expert;
+  bool stacked = false;  // the tensor holds all experts
+};
+
 class TensorSource {
  public:
-  // `layer`: which layer's sizes the rule's shape speaks of. INVALID_ARGUMENT
-  // names the file, the tensor, the shape expected and the one found.
+  // INVALID_ARGUMENT names the file, the tensor, the shape expected and the one
+  // found.
   static absl::StatusOr<TensorSource> Create(const Tensor& tensor,
                                              const TensorRule& rule, bool gguf,
                                              const ModelSpec& spec,
-                                             std::optional<size_t> layer);
+                                             const TensorPlace& place);
 
   const Tensor& tensor() const { return *tensor_; }
   DType type() const { return tensor_->type; }
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
+  bool stacked() const { return stacked_; }  // others read the tensor too
 
   // Appends the addresses of the rows. They live as long as this object and
   // the checkpoint.
@@ -42,12 +50,16 @@ class TensorSource {
   TensorSource() = default;
   absl::Status Transpose();
   size_t SourceRow(size_t row) const;
+  size_t SourceRowInGroups(size_t row) const;
 
   const Tensor* tensor_ = nullptr;
+  const uint8_t* data_ = nullptr;  // of this expert where they are stacked
+  const LayerSpec* layer_ = nullptr;
   size_t rows_ = 0;
   size_t cols_ = 0;
+  TensorLayout layout_ = TensorLayout::kPlain;
   bool transposed_ = false;
-  size_t paired_head_dim_ = 0;  // > 0: rows are in rotary pairs
+  bool stacked_ = false;
   std::vector<uint8_t> owned_;  // the transposed bytes
 };
 

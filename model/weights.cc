@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/status_macros.h"
 
@@ -26,14 +26,30 @@ struct SlotSources {
 };
 using SlotTable = std::array<SlotSources, static_cast<size_t>(Slot::kCount)>;
 
-std::string WithLayer(absl::string_view pattern, size_t layer) {
-  return absl::StrReplaceAll(pattern, {{"{}", absl::StrCat(layer)}});
+// The part of the model whose tensors are looked up: a layer, an expert of it,
+// or what is outside of layers.
+struct Scope {
+  std::optional<size_t> layer, expert;
+};
+
+// `pattern` with the numbers of the layer and the expert in place of its "{}".
+std::string Expand(absl::string_view pattern, const Scope& scope) {
+  std::string name;
+  for (const std::optional<size_t>& number : {scope.layer, scope.expert}) {
+    const size_t at = pattern.find("{}");
+    if (!number.has_value() || at == pattern.npos) break;
+    absl::StrAppend(&name, pattern.substr(0, at), *number);
+    pattern.remove_prefix(at + 2);
+  }
+  absl::StrAppend(&name, pattern);
+  return name;
 }
 
-bool IsLayerRule(const TensorRule& rule, CheckpointKind kind) {
-  const absl::string_view name =
-      kind == CheckpointKind::kGguf ? rule.gguf : rule.hugging_face;
-  return absl::StrContains(name, "{}");
+bool IsOfScope(const TensorRule& rule, absl::string_view pattern,
+               const Scope& scope) {
+  return !pattern.empty() &&
+         absl::StrContains(pattern, "{}") == scope.layer.has_value() &&
+         IsExpertSlot(rule.slot) == scope.expert.has_value();
 }
 
 class Loader {
@@ -48,13 +64,13 @@ class Loader {
 
   absl::Status Load(const LoadProgress& progress) {
     SlotTable model_slots;
-    LANEWISE_RETURN_IF_ERROR(Find(std::nullopt, &model_slots));
+    LANEWISE_RETURN_IF_ERROR(Find({}, &model_slots));
     LANEWISE_RETURN_IF_ERROR(LoadModel(&model_slots));
     const size_t layers = out_.spec.layers.size();
     out_.weights.layers.resize(layers);
     for (size_t layer = 0; layer < layers; ++layer) {
       SlotTable slots;
-      LANEWISE_RETURN_IF_ERROR(Find(layer, &slots));
+      LANEWISE_RETURN_IF_ERROR(Find({layer, std::nullopt}, &slots));
       LANEWISE_RETURN_IF_ERROR(LoadLayer(layer, &slots));
       if (progress) progress(layer + 1, layers);
     }
@@ -63,30 +79,56 @@ class Loader {
   }
 
  private:
-  // Looks up the tensors of one layer, or those outside of layers.
-  absl::Status Find(std::optional<size_t> layer, SlotTable* slots) {
+  const LayerSpec* LayerOf(const Scope& scope) const {
+    return scope.layer.has_value() ? &out_.spec.layers[*scope.layer] : nullptr;
+  }
+
+  // Looks up the tensors of one scope. Rules of one slot are alternatives.
+  absl::Status Find(const Scope& scope, SlotTable* slots) {
+    std::vector<std::pair<const TensorRule*, const Tensor*>> unwanted;
+    absl::flat_hash_set<const Tensor*> taken;
     for (const TensorRule& rule : family_.tensors) {
-      if (IsLayerRule(rule, checkpoint_.kind()) != layer.has_value()) continue;
-      const absl::string_view pattern = gguf_ ? rule.gguf : rule.hugging_face;
-      if (pattern.empty()) continue;
-      const std::string name =
-          layer.has_value() ? WithLayer(pattern, *layer) : std::string(pattern);
+      if (!IsOfScope(rule, Pattern(rule), scope)) continue;
+      const std::string name = Expand(Pattern(rule), scope);
       const Tensor* tensor = FindPrefixed(name);
-      if (tensor == nullptr) {
-        if (!IsRequired(rule, layer)) continue;
-        return absl::NotFoundError(
-            absl::StrCat(checkpoint_.path(), ": tensor ", family_.prefixes[0],
-                         name, ": expected by family ", family_.name,
-                         ", found none of that name"));
-      }
+      if (tensor == nullptr) continue;
       used_.insert(tensor);
       if (rule.slot == Slot::kIgnored) continue;
-      if (!IsWanted(rule, layer, *tensor)) continue;
+      if (!IsWanted(rule, scope)) {
+        unwanted.emplace_back(&rule, tensor);
+        continue;
+      }
+      const bool stacked = scope.expert.has_value() &&
+                           name == Expand(Pattern(rule), {scope.layer, {}});
       LANEWISE_ASSIGN_OR_RETURN(
           TensorSource source,
-          TensorSource::Create(*tensor, rule, gguf_, out_.spec, layer));
-      SlotSources& slot = (*slots)[static_cast<size_t>(rule.slot)];
+          TensorSource::Create(*tensor, rule, gguf_, out_.spec,
+                               {LayerOf(scope), scope.expert, stacked}));
+      SlotSources& slot = At(slots, rule.slot);
       (rule.bias ? slot.bias : slot.weight).emplace(std::move(source));
+      taken.insert(tensor);
+    }
+    for (const auto& [rule, tensor] : unwanted) {
+      if (!taken.contains(tensor)) NoteUnwanted(*rule, *tensor);
+    }
+    return CheckComplete(scope, *slots);
+  }
+
+  absl::string_view Pattern(const TensorRule& rule) const {
+    return gguf_ ? rule.gguf : rule.hugging_face;
+  }
+
+  absl::Status CheckComplete(const Scope& scope, const SlotTable& slots) const {
+    for (const TensorRule& rule : family_.tensors) {
+      if (!IsOfScope(rule, Pattern(rule), scope)) continue;
+      const SlotSources& slot = slots[static_cast<size_t>(rule.slot)];
+      const bool found =
+          rule.bias ? slot.bias.has_value() : slot.weight.has_value();
+      if (found || !IsRequired(rule, scope)) continue;
+      return absl::NotFoundError(
+          absl::StrCat(checkpoint_.path(), ": tensor ", family_.prefixes[0],
+                       Expand(Pattern(rule), scope), ": expected by family ",
+                       family_.name, ", found none of that name"));
     }
     return absl::OkStatus();
   }
@@ -100,47 +142,29 @@ class Loader {
     return nullptr;
   }
 
-  // Whether the spec says that the layer has this bias.
-  bool SpecHasBias(const TensorRule& rule, size_t layer) const {
-    const LayerSpec& spec = out_.spec.layers[layer];
-    switch (rule.slot) {
-      case Slot::kQuery:
-      case Slot::kKey:
-      case Slot::kValue:
-      case Slot::kQkv:
-        return spec.attention.qkv_bias;
-      case Slot::kAttentionOutput:
-        return spec.attention.output_bias;
-      case Slot::kGate:
-      case Slot::kUp:
-      case Slot::kDown:
-        return spec.ffn.bias;
-      default:
-        return rule.presence == Presence::kRequired;
-    }
-  }
-
-  bool IsRequired(const TensorRule& rule, std::optional<size_t> layer) const {
-    if (rule.slot == Slot::kHead && !rule.bias) return false;  // may be tied
-    if (rule.bias && layer.has_value()) return SpecHasBias(rule, *layer);
-    return rule.presence == Presence::kRequired;
+  bool IsRequired(const TensorRule& rule, const Scope& scope) const {
+    if (IsHead(rule)) return false;  // may be tied
+    return rule.presence == Presence::kRequired &&
+           HasSlot(out_.spec, LayerOf(scope), rule.slot, rule.bias);
   }
 
   // False for tensors that the configuration says the model does not use.
-  bool IsWanted(const TensorRule& rule, std::optional<size_t> layer,
-                const Tensor& tensor) {
-    if (gguf_) return true;  // a GGUF file has no such flags
-    const bool unused =
-        rule.slot == Slot::kHead
-            ? out_.spec.head.tied
-            : rule.bias && layer.has_value() && !SpecHasBias(rule, *layer);
-    if (unused) {
-      out_.notices.push_back(absl::StrCat(
-          tensor.file, ": ", tensor.name,
-          ": ignored, since config.json says that the model has none",
-          rule.slot == Slot::kHead ? " of its own (tie_word_embeddings)" : ""));
-    }
-    return !unused;
+  bool IsWanted(const TensorRule& rule, const Scope& scope) const {
+    const bool wanted =
+        HasSlot(out_.spec, LayerOf(scope), rule.slot, rule.bias);
+    if (gguf_) return wanted || rule.bias;  // such files do not tell of biases
+    return wanted && !(IsHead(rule) && out_.spec.head.tied);
+  }
+
+  static bool IsHead(const TensorRule& rule) {
+    return rule.slot == Slot::kHead && !rule.bias;
+  }
+
+  void NoteUnwanted(const TensorRule& rule, const Tensor& tensor) {
+    out_.notices.push_back(absl::StrCat(
+        tensor.file, ": ", tensor.name,
+        ": ignored, since config.json says that the model has none",
+        IsHead(rule) ? " of its own (tie_word_embeddings)" : ""));
   }
 
   static SlotSources& At(SlotTable* slots, Slot slot) {
@@ -149,39 +173,59 @@ class Loader {
 
   absl::Status LoadModel(SlotTable* slots) {
     Weights& weights = out_.weights;
-    ModelSpec& spec = out_.spec;
     LANEWISE_ASSIGN_OR_RETURN(Projection embedding,
                               MakeProjection(slots, {Slot::kTokenEmbedding}));
     weights.token_embedding = std::move(embedding.parts.front());
-    SlotSources& positions = At(slots, Slot::kPositionEmbedding);
-    if (positions.weight.has_value()) {
-      LANEWISE_ASSIGN_OR_RETURN(weights.position_embedding,
-                                positions.weight->DecodeAll());
-    }
-    SlotSources& factors = At(slots, Slot::kRopeFactors);
-    if (factors.weight.has_value()) {
-      for (RopeSpec& rope : spec.ropes) {
-        LANEWISE_ASSIGN_OR_RETURN(rope.frequency_factors,
-                                  factors.weight->DecodeAll());
-      }
-    }
+    LANEWISE_ASSIGN_OR_RETURN(weights.embedding_in,
+                              MakeProjection(slots, {Slot::kEmbeddingIn}));
+    LANEWISE_ASSIGN_OR_RETURN(weights.embedding_out,
+                              MakeProjection(slots, {Slot::kEmbeddingOut}));
+    LANEWISE_ASSIGN_OR_RETURN(weights.position_embedding,
+                              MakeVector(slots, Slot::kPositionEmbedding));
+    LANEWISE_RETURN_IF_ERROR(LoadRopeFactors(slots));
     LANEWISE_ASSIGN_OR_RETURN(weights.embedding_norm,
                               MakeNorm(slots, Slot::kEmbeddingNorm));
     LANEWISE_ASSIGN_OR_RETURN(weights.final_norm,
                               MakeNorm(slots, Slot::kFinalNorm));
-    if (!At(slots, Slot::kHead).weight.has_value()) {
-      if (!spec.head.tied && !gguf_) {
-        out_.notices.push_back(
-            absl::StrCat(checkpoint_.path(),
-                         ": no output matrix, so the token embedding serves "
-                         "as one although tie_word_embeddings is false"));
+    return LoadHead(slots);
+  }
+
+  absl::Status LoadRopeFactors(SlotTable* slots) {
+    for (RopeSpec& rope : out_.spec.ropes) {
+      const std::pair<std::vector<float>*, Slot> lists[] = {
+          {&rope.frequency_factors, Slot::kRopeFactors},
+          {&rope.short_factors, Slot::kRopeShortFactors},
+          {&rope.long_factors, Slot::kRopeLongFactors}};
+      for (const auto& [factors, slot] : lists) {
+        if (!At(slots, slot).weight.has_value()) continue;
+        LANEWISE_ASSIGN_OR_RETURN(*factors, MakeVector(slots, slot));
       }
-      spec.head.tied = true;
+      if (!rope.short_factors.empty() && !rope.long_factors.empty()) {
+        rope.scaling = RopeSpec::Scaling::kLongrope;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadHead(SlotTable* slots) {
+    HeadSpec& spec = out_.spec.head;
+    SlotSources& head = At(slots, Slot::kHead);
+    spec.bias = head.bias.has_value();
+    if (head.weight.has_value()) {
+      spec.tied = false;
+      LANEWISE_ASSIGN_OR_RETURN(out_.weights.head,
+                                MakeProjection(slots, {Slot::kHead}));
       return absl::OkStatus();
     }
-    spec.head.tied = false;
-    LANEWISE_ASSIGN_OR_RETURN(weights.head,
-                              MakeProjection(slots, {Slot::kHead}));
+    if (!spec.tied && !gguf_) {
+      out_.notices.push_back(
+          absl::StrCat(checkpoint_.path(),
+                       ": no output matrix, so the token embedding serves "
+                       "as one although tie_word_embeddings is false"));
+    }
+    spec.tied = true;
+    if (!spec.bias) return absl::OkStatus();
+    LANEWISE_ASSIGN_OR_RETURN(out_.weights.head.bias, head.bias->DecodeAll());
     return absl::OkStatus();
   }
 
@@ -200,27 +244,76 @@ class Loader {
     for (const auto& [weights, slot] : norms) {
       LANEWISE_ASSIGN_OR_RETURN(*weights, MakeNorm(slots, slot));
     }
+    const std::pair<std::vector<float>*, Slot> vectors[] = {
+        {&layer.query_norm, Slot::kQueryNorm},
+        {&layer.key_norm, Slot::kKeyNorm},
+        {&layer.sinks, Slot::kSinks}};
+    for (const auto& [vector, slot] : vectors) {
+      LANEWISE_ASSIGN_OR_RETURN(*vector, MakeVector(slots, slot));
+    }
     LANEWISE_ASSIGN_OR_RETURN(
         layer.qkv, MakeProjection(slots, {Slot::kQkv, Slot::kQuery, Slot::kKey,
                                           Slot::kValue}));
     LANEWISE_ASSIGN_OR_RETURN(layer.attention_output,
                               MakeProjection(slots, {Slot::kAttentionOutput}));
-    LANEWISE_ASSIGN_OR_RETURN(layer.ffn_in,
-                              MakeProjection(slots, {Slot::kGate, Slot::kUp}));
-    LANEWISE_ASSIGN_OR_RETURN(layer.ffn_out,
-                              MakeProjection(slots, {Slot::kDown}));
     spec.attention.qkv_bias = !layer.qkv.bias.empty();
     spec.attention.output_bias = !layer.attention_output.bias.empty();
-    spec.ffn.bias = !layer.ffn_out.bias.empty();
+    if (spec.ffn.moe.has_value()) return LoadMoe(index, slots);
+    LANEWISE_ASSIGN_OR_RETURN(
+        layer.ffn.in,
+        MakeProjection(slots, {Slot::kGateUp, Slot::kGate, Slot::kUp}));
+    LANEWISE_ASSIGN_OR_RETURN(layer.ffn.out,
+                              MakeProjection(slots, {Slot::kDown}));
+    spec.ffn.bias = !layer.ffn.out.bias.empty();
     return absl::OkStatus();
+  }
+
+  absl::Status LoadMoe(size_t index, SlotTable* slots) {
+    MoeWeights& moe = out_.weights.layers[index].moe;
+    MoeSpec& spec = *out_.spec.layers[index].ffn.moe;
+    LANEWISE_ASSIGN_OR_RETURN(moe.router,
+                              MakeProjection(slots, {Slot::kRouter}));
+    spec.router_bias = !moe.router.bias.empty();
+    LANEWISE_ASSIGN_OR_RETURN(
+        moe.shared.in,
+        MakeProjection(slots, {Slot::kSharedGate, Slot::kSharedUp}));
+    LANEWISE_ASSIGN_OR_RETURN(moe.shared.out,
+                              MakeProjection(slots, {Slot::kSharedDown}));
+    LANEWISE_ASSIGN_OR_RETURN(moe.shared_weight,
+                              MakeProjection(slots, {Slot::kSharedWeight}));
+    moe.experts.resize(spec.experts);
+    for (size_t expert = 0; expert < spec.experts; ++expert) {
+      SlotTable own;
+      LANEWISE_RETURN_IF_ERROR(Find({index, expert}, &own));
+      LANEWISE_ASSIGN_OR_RETURN(
+          moe.experts[expert].in,
+          MakeProjection(
+              &own, {Slot::kExpertGateUp, Slot::kExpertGate, Slot::kExpertUp}));
+      LANEWISE_ASSIGN_OR_RETURN(moe.experts[expert].out,
+                                MakeProjection(&own, {Slot::kExpertDown}));
+      if (expert + 1 == spec.experts) ReleaseStacked(own);
+    }
+    return absl::OkStatus();
+  }
+
+  void ReleaseStacked(const SlotTable& slots) {
+    for (const SlotSources& sources : slots) {
+      if (sources.weight.has_value() && sources.weight->stacked()) {
+        checkpoint_.Release(sources.weight->tensor());
+      }
+    }
+  }
+
+  absl::StatusOr<std::vector<float>> MakeVector(SlotTable* slots, Slot slot) {
+    SlotSources& sources = At(slots, slot);
+    if (!sources.weight.has_value()) return std::vector<float>();
+    return sources.weight->DecodeAll();
   }
 
   absl::StatusOr<NormWeights> MakeNorm(SlotTable* slots, Slot slot) {
     SlotSources& sources = At(slots, slot);
     NormWeights norm;
-    if (sources.weight.has_value()) {
-      LANEWISE_ASSIGN_OR_RETURN(norm.weight, sources.weight->DecodeAll());
-    }
+    LANEWISE_ASSIGN_OR_RETURN(norm.weight, MakeVector(slots, slot));
     if (sources.bias.has_value()) {
       LANEWISE_ASSIGN_OR_RETURN(norm.bias, sources.bias->DecodeAll());
     }
@@ -266,6 +359,7 @@ class Loader {
                        packed.status().message()));
     }
     for (size_t i = begin; i < end; ++i) {
+      if (found[i]->weight->stacked()) continue;
       checkpoint_.Release(found[i]->weight->tensor());
     }
     return packed;
@@ -326,10 +420,13 @@ size_t Projection::bytes() const {
 }
 
 size_t Weights::bytes() const {
-  size_t sum = token_embedding.bytes() + head.bytes();
+  size_t sum = token_embedding.bytes() + embedding_in.bytes() +
+               embedding_out.bytes() + head.bytes();
   for (const LayerWeights& layer : layers) {
     sum += layer.qkv.bytes() + layer.attention_output.bytes() +
-           layer.ffn_in.bytes() + layer.ffn_out.bytes();
+           layer.ffn.bytes() + layer.moe.router.bytes() +
+           layer.moe.shared.bytes() + layer.moe.shared_weight.bytes();
+    for (const FfnWeights& expert : layer.moe.experts) sum += expert.bytes();
   }
   return sum;
 }

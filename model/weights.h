@@ -37,22 +37,40 @@ struct SublayerNormWeights {
   NormWeights input, output, after;
 };
 
+struct FfnWeights {
+  Projection in;   // [gate + up, width], or [up, width]
+  Projection out;  // [width, ffn]
+
+  size_t bytes() const { return in.bytes() + out.bytes(); }
+};
+
+struct MoeWeights {
+  Projection router;  // [experts, width]
+  std::vector<FfnWeights> experts;
+  FfnWeights shared;
+  Projection shared_weight;  // [1, width]
+};
+
 struct LayerWeights {
   SublayerNormWeights attention_norms;
-  Projection qkv;               // [query + key + value, width]
-  Projection attention_output;  // [width, heads * value_dim]
+  Projection qkv;                           // [query + key + value, width]
+  std::vector<float> query_norm, key_norm;  // [head_dim] or [heads * head_dim]
+  std::vector<float> sinks;                 // [heads]
+  Projection attention_output;              // [width, heads * value_dim]
   SublayerNormWeights ffn_norms;
-  Projection ffn_in;   // [gate + up, width], or [up, width]
-  Projection ffn_out;  // [width, ffn]
+  FfnWeights ffn;  // without parts for a mixture of experts
+  MoeWeights moe;
 };
 
 struct Weights {
-  PackedMatrix token_embedding;           // [vocab, width]
+  PackedMatrix token_embedding;           // [vocab, token_width()]
+  Projection embedding_in;                // [width, token_width()]
+  Projection embedding_out;               // [token_width(), width]
   std::vector<float> position_embedding;  // [positions, width]
   NormWeights embedding_norm;
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  Projection head;  // without parts when tied
+  Projection head;  // without parts when tied; the bias may be there then too
 
   size_t bytes() const;  // of the packed matrices
 };

@@ -2,7 +2,7 @@
 // metadata into a ModelSpec, and the table of its tensors. Nothing else of a
 // model is code.
 //
-// Adding an architecture: one file here, its rule in BUILD, its line in
+// Adding an architecture: one file here, its lines in BUILD, families.h and
 // registry.cc, one conformance case.
 #ifndef LANEWISE_MODEL_FAMILIES_FAMILY_H_
 #define LANEWISE_MODEL_FAMILIES_FAMILY_H_
@@ -21,14 +21,19 @@
 
 namespace lanewise {
 
-// Where a tensor goes. Slots of layers are filled once per layer.
+// Where a tensor goes. Slots of layers are filled once per layer, those of
+// experts once per expert.
 enum class Slot : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
+  kEmbeddingIn,   // from the embedding's width to the model's
+  kEmbeddingOut,  // and back, before the head
   kEmbeddingNorm,
   kFinalNorm,
   kHead,
   kRopeFactors,  // GGUF's rope_freqs: RopeSpec::frequency_factors
+  kRopeShortFactors,
+  kRopeLongFactors,
   kAttentionInputNorm,
   kAttentionOutputNorm,
   kAttentionAfterNorm,
@@ -36,14 +41,27 @@ enum class Slot : uint8_t {
   kKey,
   kValue,
   kQkv,  // query, key and value rows in one tensor
+  kQueryNorm,
+  kKeyNorm,
+  kSinks,
   kAttentionOutput,
   kFfnInputNorm,
   kFfnOutputNorm,
   kFfnAfterNorm,
   kGate,
   kUp,
+  kGateUp,  // gate and up rows in one tensor
   kDown,
-  kIgnored,  // known and not needed
+  kRouter,
+  kExpertGate,
+  kExpertUp,
+  kExpertGateUp,
+  kExpertDown,
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedWeight,  // the gate of the shared expert's output
+  kIgnored,       // known and not needed
   kCount,
 };
 
@@ -53,28 +71,42 @@ enum class Dim : uint8_t {
   kVocab,
   kPositions,
   kWidth,
+  kEmbeddingWidth,
+  kHeads,
+  kKvHeads,
+  kHeadDim,
   kQuery,
   kKey,
   kValue,
   kQkv,
   kAttentionOutput,
   kFfn,
+  kGateUp,
+  kExperts,
+  kSharedFfn,
   kHalfRotary,
 };
 
 // How a tensor's rows become the rows of its slot.
 enum class TensorLayout : uint8_t {
-  kPlain,        // [rows, cols]
-  kTransposed,   // [cols, rows]: GPT-2's Conv1D
+  kPlain,              // [rows, cols]
+  kTransposed,         // [cols, rows]: GPT-2's Conv1D
+  kTransposedEvenOdd,  // the same; gate rows are the even ones, up rows the odd
   kRotaryPairs,  // GGUF: rows of a head permuted so that rotated pairs are
                  // neighbours; put back to halves
+  kKvGroups,     // for each key/value head: its query heads, its key, its value
+  kAddOne,       // the weight is 1 + what is stored
 };
 
-enum class Presence : uint8_t { kRequired, kOptional };
+enum class Presence : uint8_t {
+  kRequired,  // where the spec has the slot
+  kOptional,
+};
 
-// One tensor, in both kinds of files. `{}` in a name is the number of the
-// layer. An empty name: not in that kind. Matrices are [rows, cols]; vectors
-// (biases, norms) have cols kOne.
+// One tensor, in both kinds of files. The first `{}` in a name is the number of
+// the layer, the second that of the expert; an expert's slot under a name
+// without a second one is stacked: [experts, rows, cols]. An empty name: not in
+// that kind. Matrices are [rows, cols]; vectors (biases, norms) have cols kOne.
 struct TensorRule {
   absl::string_view hugging_face;
   absl::string_view gguf;
@@ -93,6 +125,7 @@ struct Family {
   std::vector<absl::string_view> gguf_architectures;  // general.architecture
   absl::StatusOr<ModelSpec> (*from_config)(const nlohmann::json& config,
                                            absl::string_view file);
+  // Null without gguf_architectures.
   absl::StatusOr<ModelSpec> (*from_metadata)(const Metadata& metadata);
   std::vector<TensorRule> tensors;
   // Prefixes that names in a folder may have, tried in this order.

@@ -1,83 +1,24 @@
 // GPT-2: LayerNorm before each sublayer, learned positions, fused query, key
 // and value, biases everywhere, tied head (Radford et al., 2019).
-#include "model/families/gpt2.h"
-
-#include <string>
-
-#include "absl/strings/str_cat.h"
-#include "model/families/common.h"
+#include "model/families/families.h"
+#include "model/families/gpt_like.h"
 #include "model/format/json.h"
-#include "model/limits.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
 namespace {
 
-struct Sizes {
-  size_t layers, width, heads, ffn, positions;
-  float eps;
-};
-
-absl::StatusOr<ModelSpec> MakeSpec(const Sizes& sizes, absl::string_view file) {
-  if (sizes.heads == 0 || sizes.width % sizes.heads != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ": heads: expected a divisor of the width ",
-                     sizes.width, ", found ", sizes.heads));
-  }
-  ModelSpec spec;
-  spec.family = "gpt2";
-  spec.width = sizes.width;
-  spec.max_positions = sizes.positions;
-  spec.positions.kind = PositionSpec::Kind::kLearned;
-  NormSpec norm{NormKind::kLayerNorm, sizes.eps};
-  norm.bias = true;
-  LayerSpec layer;
-  layer.attention_norms.input = norm;
-  layer.attention.heads = layer.attention.kv_heads = sizes.heads;
-  layer.attention.head_dim = layer.attention.value_dim =
-      sizes.width / sizes.heads;
-  layer.attention.scale = DefaultScale(layer.attention.head_dim);
-  layer.attention.qkv_bias = layer.attention.output_bias = true;
-  layer.ffn_norms.input = norm;
-  layer.ffn.activation = Activation::kGeluTanh;
-  layer.ffn.width = sizes.ffn;
-  layer.ffn.bias = true;
-  spec.layers.assign(sizes.layers, layer);
-  spec.final_norm = norm;
-  spec.head.tied = true;
-  return spec;
-}
-
 absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
                                      absl::string_view file) {
-  Sizes sizes;
-  LANEWISE_ASSIGN_OR_RETURN(sizes.layers,
-                            GetUint(config, file, "n_layer", kMaxLayers));
-  LANEWISE_ASSIGN_OR_RETURN(sizes.width,
-                            GetUint(config, file, "n_embd", kMaxWidth));
-  LANEWISE_ASSIGN_OR_RETURN(sizes.heads,
-                            GetUint(config, file, "n_head", kMaxHeads));
-  LANEWISE_ASSIGN_OR_RETURN(sizes.ffn, GetUintOr(config, file, "n_inner",
-                                                 kMaxWidth, 4 * sizes.width));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.positions, GetUint(config, file, "n_positions", kMaxPositions));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.eps, GetFloatOr(config, file, "layer_norm_epsilon", 1e-5));
-  LANEWISE_ASSIGN_OR_RETURN(ModelSpec spec, MakeSpec(sizes, file));
-  LANEWISE_ASSIGN_OR_RETURN(spec.vocab_size,
-                            GetUint(config, file, "vocab_size", kMaxVocab));
-  LANEWISE_ASSIGN_OR_RETURN(
-      spec.head.tied, GetBoolOr(config, file, "tie_word_embeddings", true));
-  LANEWISE_ASSIGN_OR_RETURN(
-      const Activation activation,
-      ReadActivation(config, file, "activation_function", "gelu_new"));
+  LANEWISE_ASSIGN_OR_RETURN(ModelSpec spec,
+                            ReadGptLike(config, file, {"gpt2"}));
+  spec.positions.kind = PositionSpec::Kind::kLearned;
   LANEWISE_ASSIGN_OR_RETURN(
       const bool scaled, GetBoolOr(config, file, "scale_attn_weights", true));
   LANEWISE_ASSIGN_OR_RETURN(
       const bool by_layer,
       GetBoolOr(config, file, "scale_attn_by_inverse_layer_idx", false));
   for (size_t i = 0; i < spec.layers.size(); ++i) {
-    spec.layers[i].ffn.activation = activation;
     float& scale = spec.layers[i].attention.scale;
     if (!scaled) scale = 1.0f;
     if (by_layer) scale /= static_cast<float>(i + 1);
@@ -86,26 +27,9 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 }
 
 absl::StatusOr<ModelSpec> FromMetadata(const Metadata& metadata) {
-  const auto key = [](absl::string_view name) {
-    return absl::StrCat("gpt2.", name);
-  };
-  Sizes sizes;
-  LANEWISE_ASSIGN_OR_RETURN(sizes.layers,
-                            metadata.GetUint(key("block_count"), kMaxLayers));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.width, metadata.GetUint(key("embedding_length"), kMaxWidth));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.heads, metadata.GetUint(key("attention.head_count"), kMaxHeads));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.ffn, metadata.GetUint(key("feed_forward_length"), kMaxWidth));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.positions, metadata.GetUint(key("context_length"), kMaxPositions));
-  LANEWISE_ASSIGN_OR_RETURN(
-      sizes.eps, metadata.GetFloat(key("attention.layer_norm_epsilon")));
-  LANEWISE_ASSIGN_OR_RETURN(ModelSpec spec, MakeSpec(sizes, metadata.file()));
-  LANEWISE_ASSIGN_OR_RETURN(spec.vocab_size,
-                            ReadGgufVocabSize(metadata, "gpt2"));
-  return spec;
+  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
+                            GgufAsConfig(metadata, "gpt2", {"gpt2"}));
+  return FromConfig(config, metadata.file());
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/families/families.h"
 #include "model/families/family.h"
-#include "model/families/gpt2.h"
-#include "model/families/llama.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"
 
@@ -30,48 +30,94 @@ absl::StatusOr<const Family*> FindByName(
       "' is not supported; supported: ", absl::StrJoin(known, ", ")));
 }
 
-// Sizes that would make shapes empty or attention impossible.
-absl::Status CheckSpec(const ModelSpec& spec, absl::string_view path) {
-  const auto error = [&](absl::string_view field, absl::string_view expected,
-                         size_t found) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": ", field, ": expected ", expected, ", found ", found));
-  };
-  if (spec.vocab_size == 0) return error("vocabulary size", "at least 1", 0);
-  if (spec.width == 0) return error("hidden size", "at least 1", 0);
-  if (spec.max_positions == 0) {
-    return error("number of positions", "at least 1", 0);
+// Checks of one file's spec: "path: field: expected …, found …".
+class SpecCheck {
+ public:
+  explicit SpecCheck(absl::string_view path) : path_(path) {}
+
+  // Sizes that would make shapes empty or attention impossible.
+  absl::Status Check(const ModelSpec& spec) const {
+    const std::pair<const char*, size_t> sizes[] = {
+        {"vocabulary size", spec.vocab_size},
+        {"hidden size", spec.width},
+        {"embedding size", spec.token_width()},
+        {"number of positions", spec.max_positions},
+        {"number of layers", spec.layers.size()}};
+    for (const auto& [field, size] : sizes) {
+      if (size == 0) return Error(field, "at least 1", 0);
+    }
+    for (const LayerSpec& layer : spec.layers) {
+      LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.attention));
+      LANEWISE_RETURN_IF_ERROR(CheckFfn(layer.ffn));
+    }
+    return absl::OkStatus();
   }
-  for (const LayerSpec& layer : spec.layers) {
-    const AttentionSpec& attention = layer.attention;
+
+ private:
+  absl::Status Error(absl::string_view field, absl::string_view expected,
+                     size_t found) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path_, ": ", field, ": expected ", expected, ", found ", found));
+  }
+
+  absl::Status CheckAttention(const ModelSpec& spec,
+                              const AttentionSpec& attention) const {
     if (attention.head_dim == 0 || attention.value_dim == 0) {
-      return error("head size", "at least 1", 0);
+      return Error("head size", "at least 1", 0);
     }
     if (attention.kv_heads == 0 || attention.heads == 0 ||
         attention.heads % attention.kv_heads != 0) {
-      return error("key/value heads",
+      return Error("key/value heads",
                    absl::StrCat("a divisor of the ", attention.heads, " heads"),
                    attention.kv_heads);
     }
-    if (layer.ffn.width == 0) {
-      return error("feed-forward size", "at least 1", 0);
-    }
-    if (!attention.rope.has_value()) continue;
+    if (!attention.rope.has_value()) return absl::OkStatus();
     const size_t rotary_dim = spec.ropes[*attention.rope].rotary_dim;
-    if (rotary_dim % 2 != 0 || rotary_dim > attention.head_dim) {
-      return error("rotary size",
+    if (rotary_dim % 2 != 0 || rotary_dim > attention.head_dim ||
+        rotary_dim == 0) {
+      return Error("rotary size",
                    absl::StrCat("an even number up to the head size ",
                                 attention.head_dim),
                    rotary_dim);
     }
+    if (spec.ropes[*attention.rope].scaling == RopeSpec::Scaling::kDynamic &&
+        rotary_dim < 4) {
+      return Error("rotary size", "at least 4 with dynamic scaling",
+                   rotary_dim);
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+  absl::Status CheckFfn(const FfnSpec& ffn) const {
+    if (ffn.width == 0) return Error("feed-forward size", "at least 1", 0);
+    if (!ffn.moe.has_value()) return absl::OkStatus();
+    if (ffn.moe->top_k == 0 || ffn.moe->top_k > ffn.moe->experts) {
+      return Error("experts per token",
+                   absl::StrCat("1 to the ", ffn.moe->experts, " experts"),
+                   ffn.moe->top_k);
+    }
+    if (ffn.moe->shared.has_value() && ffn.moe->shared->width == 0) {
+      return Error("shared expert's size", "at least 1", 0);
+    }
+    return absl::OkStatus();
+  }
+
+  const absl::string_view path_;
+};
 
 }  // namespace
 
 absl::Span<const Family* const> Families() {
-  static const Family* const families[] = {&Gpt2Family(), &LlamaFamily()};
+  static const Family* const families[] = {
+      &BloomFamily(),      &CohereFamily(),   &FalconFamily(),
+      &GemmaFamily(),      &Gemma2Family(),   &Gemma3Family(),
+      &GlmFamily(),        &Glm4Family(),     &Gpt2Family(),
+      &GptBigCodeFamily(), &GptJFamily(),     &GptNeoFamily(),
+      &GptNeoXFamily(),    &GptOssFamily(),   &LlamaFamily(),
+      &MistralFamily(),    &MixtralFamily(),  &OlmoFamily(),
+      &OptFamily(),        &PhiFamily(),      &Phi3Family(),
+      &Qwen2Family(),      &Qwen2MoeFamily(), &Qwen3Family(),
+      &Qwen3MoeFamily(),   &SmolLm3Family(),  &StarCoder2Family()};
   return families;
 }
 
@@ -104,7 +150,7 @@ absl::StatusOr<ModelSpec> ReadSpec(const Checkpoint& checkpoint,
         config, absl::StrCat(checkpoint.path(), "/", kConfigFile));
   }
   LANEWISE_RETURN_IF_ERROR(spec.status());
-  LANEWISE_RETURN_IF_ERROR(CheckSpec(*spec, checkpoint.path()));
+  LANEWISE_RETURN_IF_ERROR(SpecCheck(checkpoint.path()).Check(*spec));
   return spec;
 }
 

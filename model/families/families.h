@@ -1,0 +1,39 @@
+// All families, one file each.
+#ifndef LANEWISE_MODEL_FAMILIES_FAMILIES_H_
+#define LANEWISE_MODEL_FAMILIES_FAMILIES_H_
+
+#include "model/families/family.h"
+
+namespace lanewise {
+
+const Family& BloomFamily();
+const Family& CohereFamily();
+const Family& FalconFamily();
+const Family& GemmaFamily();
+const Family& Gemma2Family();
+const Family& Gemma3Family();
+const Family& GlmFamily();
+const Family& Glm4Family();
+const Family& Gpt2Family();
+const Family& GptBigCodeFamily();
+const Family& GptJFamily();
+const Family& GptNeoFamily();
+const Family& GptNeoXFamily();
+const Family& GptOssFamily();
+const Family& LlamaFamily();
+const Family& MistralFamily();
+const Family& MixtralFamily();
+const Family& OlmoFamily();
+const Family& OptFamily();
+const Family& PhiFamily();
+const Family& Phi3Family();
+const Family& Qwen2Family();
+const Family& Qwen2MoeFamily();
+const Family& Qwen3Family();
+const Family& Qwen3MoeFamily();
+const Family& SmolLm3Family();
+const Family& StarCoder2Family();
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_MODEL_FAMILIES_FAMILIES_H_
