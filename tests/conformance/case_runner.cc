@@ -214,6 +214,7 @@ class Runner {
     Compare("logits", *logits, wanted, StandardDeviation(wanted),
             kRelativeTolerance);
     LANEWISE_RETURN_IF_ERROR(CompareRowsAlone(rows, *logits));
+    LANEWISE_RETURN_IF_ERROR(CompareChunks(rows, *logits));
     if (run["outputs"].contains("hidden_states")) {
       LANEWISE_RETURN_IF_ERROR(CompareHidden(run["outputs"]));
     }
@@ -232,6 +233,35 @@ class Runner {
         c.failure = "a row alone differs from the row in its batch";
       }
       offset += alone.size();
+    }
+    report_.comparisons.push_back(std::move(c));
+    return absl::OkStatus();
+  }
+
+  // A prompt in chunks gives the bits of the whole.
+  absl::Status CompareChunks(const std::vector<Ids>& rows,
+                             const std::vector<float>& batch) {
+    constexpr size_t kChunk = 3;
+    const size_t vocab = model_->spec().vocab_size;
+    Comparison c{name_, "chunks, bits", 0, 0, ""};
+    size_t offset = 0;
+    for (const Ids& ids : rows) {
+      KvCache cache(pool_);
+      LANEWISE_RETURN_IF_ERROR(cache.Reserve(ids.size()));
+      std::vector<float> logits(ids.size() * vocab);
+      while (cache.length() < ids.size()) {
+        const size_t done = cache.length();
+        Executor::Entry entry{absl::MakeConstSpan(ids).subspan(done, kChunk),
+                              &cache, Executor::Logits::kAll};
+        entry.prompt_length = ids.size();
+        LANEWISE_RETURN_IF_ERROR(
+            executor_->Forward({&entry, 1}, logits.data() + done * vocab));
+      }
+      if (std::memcmp(logits.data(), batch.data() + offset,
+                      logits.size() * sizeof(float)) != 0) {
+        c.failure = "a row in chunks differs from the row in its batch";
+      }
+      offset += logits.size();
     }
     report_.comparisons.push_back(std::move(c));
     return absl::OkStatus();
@@ -290,9 +320,16 @@ class Runner {
     const size_t prompt_length = run.value("prompt_length", size_t{0});
     Comparison c{name_, "sequences", 0, 0, ""};
     std::vector<float> step_logits;
+    // Where the reference's rows depend on the longest of their batch, through
+    // RoPE that depends on the length, each row counts as that long.
+    const nlohmann::json consistent =
+        case_.value("row_consistency", nlohmann::json::object())
+            .value(name_, nlohmann::json(true));
+    const size_t counted_length = consistent == false ? prompt_length : 0;
     for (size_t row = 0; row < rows.size(); ++row) {
-      LANEWISE_ASSIGN_OR_RETURN(Ids found,
-                                GenerateRow(rows[row], params, &step_logits));
+      LANEWISE_ASSIGN_OR_RETURN(
+          Ids found,
+          GenerateRow(rows[row], params, counted_length, &step_logits));
       const Ids whole = expected.Row(row);
       const Ids wanted(whole.begin() + prompt_length, whole.end());
       found.resize(std::max(found.size(), wanted.size()),
@@ -334,6 +371,7 @@ class Runner {
 
   absl::StatusOr<Ids> GenerateRow(const Ids& prompt,
                                   const nlohmann::json& params,
+                                  size_t counted_length,
                                   std::vector<float>* step_logits) {
     LANEWISE_ASSIGN_OR_RETURN(const SamplingOptions options,
                               ReadParams(params));
@@ -350,7 +388,10 @@ class Runner {
     Ids history = prompt;
     Ids next = prompt;
     while (history.size() < prompt.size() + steps) {
-      const Executor::Entry entry{next, &cache, Executor::Logits::kLast};
+      Executor::Entry entry{next, &cache, Executor::Logits::kLast};
+      if (counted_length > 0) {
+        entry.prompt_length = counted_length + history.size() - prompt.size();
+      }
       LANEWISE_RETURN_IF_ERROR(executor_->Forward({&entry, 1}, logits.data()));
       step_logits->insert(step_logits->end(), logits.begin(), logits.end());
       SamplerInput input;

@@ -11,6 +11,7 @@
 #include "model/format/checkpoint.h"
 #include "model/kv_cache.h"
 #include "model/model.h"
+#include "tests/model/model_folder.h"
 
 namespace lanewise {
 namespace {
@@ -127,6 +128,66 @@ TEST_F(ExecutorTest, LogitsOfNoneOneAndAllAgree) {
   EXPECT_EQ(
       std::memcmp(all.data() + 2 * vocab, last.data(), vocab * sizeof(float)),
       0);
+}
+
+// RoPE that depends on the length: rows of a prompt have the frequencies of the
+// whole prompt, whatever chunks it comes in; later rows those of their own.
+class DynamicRopeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.EditJson("config.json", [](auto& json) {
+      json["max_position_embeddings"] = 8;
+      json["rope_parameters"] = {
+          {"rope_type", "dynamic"}, {"rope_theta", 1e4}, {"factor", 2.0}};
+    });
+    context_ = std::move(Context::Create({})).value();
+    auto checkpoint = Checkpoint::Open(folder_.path());
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    auto model = Model::Load(**checkpoint, *context_, {});
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    executor_ = std::move(Executor::Create(*model_, *context_, {})).value();
+    pool_ = KvPagePool::Create(model_->spec(), CacheType::kF32, 1 << 24);
+    for (int i = 0; i < 20; ++i) ids_.push_back(3 + 7 * i);
+  }
+
+  // The last logits of ids_ in pieces that end at `ends`; `prompt_length` 0:
+  // each piece counts as a prompt of its own.
+  std::vector<float> Run(const std::vector<size_t>& ends,
+                         size_t prompt_length) {
+    KvCache cache(pool_);
+    EXPECT_TRUE(cache.Reserve(ids_.size()).ok());
+    std::vector<float> logits(model_->spec().vocab_size);
+    for (const size_t end : ends) {
+      const size_t begin = cache.length();
+      const Executor::Entry entry{
+          absl::MakeConstSpan(ids_).subspan(begin, end - begin), &cache,
+          Executor::Logits::kLast, prompt_length};
+      EXPECT_TRUE(executor_->Forward({&entry, 1}, logits.data()).ok());
+    }
+    return logits;
+  }
+
+  ModelFolder folder_{"llama"};
+  std::unique_ptr<Context> context_;
+  std::unique_ptr<const Model> model_;
+  std::unique_ptr<Executor> executor_;
+  std::shared_ptr<KvPagePool> pool_;
+  Ids ids_;
+};
+
+TEST_F(DynamicRopeTest, ChunksOfAPromptGiveTheBitsOfTheWhole) {
+  const auto whole = Run({20}, 0);
+  EXPECT_EQ(Run({7, 12, 20}, 20), whole);
+  EXPECT_EQ(Run({20}, 20), whole);
+  EXPECT_NE(Run({7, 12, 20}, 0), whole);
+}
+
+TEST_F(DynamicRopeTest, GeneratedRowsHaveTheirOwnLength) {
+  const auto one_by_one = Run({18, 19, 20}, 18);
+  EXPECT_EQ(Run({18, 19, 20}, 0), one_by_one);
+  EXPECT_EQ(Run({18, 20}, 18), one_by_one);  // two rows at once
+  EXPECT_NE(Run({20}, 0), one_by_one);
 }
 
 TEST(KvCacheTest, PagesComeFromThePoolAndGoBack) {

@@ -1,7 +1,9 @@
 // Loading models: what a contradictory, incomplete or unknown model gets.
 #include "model/model.h"
 
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +64,72 @@ TEST(Model, UnknownArchitectureIsNamedAndTheKnownOnesListed) {
   EXPECT_THAT(LoadError(folder),
               AllOf(HasSubstr("model_type"), HasSubstr("perceiver9"),
                     HasSubstr("gpt2"), HasSubstr("llama")));
+}
+
+TEST(Model, UnknownGgufArchitectureIsNamed) {
+  std::ifstream in("tests/data/gguf/arch_llama/model.gguf", std::ios::binary);
+  std::stringstream stream;
+  stream << in.rdbuf();
+  std::string bytes = stream.str();
+  const std::string key = "general.architecture";
+  const size_t value = bytes.find(key) + key.size() + 4 + 8;  // type, length
+  ASSERT_EQ(bytes.substr(value, 5), "llama");
+  bytes.replace(value, 5, "alpak");
+  const auto checkpoint = Checkpoint::FromBytes(
+      "x.gguf", std::vector<uint8_t>(bytes.begin(), bytes.end()));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const auto family = FindFamily(**checkpoint);
+  ASSERT_FALSE(family.ok());
+  EXPECT_THAT(std::string(family.status().message()),
+              AllOf(HasSubstr("general.architecture"), HasSubstr("alpak"),
+                    HasSubstr("llama"), HasSubstr("qwen3")));
+}
+
+TEST(Model, MoreExpertsPerTokenThanExperts) {
+  ModelFolder folder("gpt_oss");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["num_experts_per_tok"] = 6; });
+  EXPECT_THAT(LoadError(folder),
+              HasSubstr("experts per token: expected 1 to the 5 experts, "
+                        "found 6"));
+}
+
+TEST(Model, StackOfFewerExpertsThanTheConfiguration) {
+  ModelFolder folder("gpt_oss");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["num_local_experts"] = 6; });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("mlp.router.weight"), HasSubstr("[6, 48]"),
+                    HasSubstr("[5, 48]")));
+}
+
+TEST(Model, SinksThatAreMissingAreNamed) {
+  ModelFolder folder("gpt_oss");
+  folder.EditTensors([](auto& header) {
+    header["model.layers.2.self_attn.sinkz"] =
+        header["model.layers.2.self_attn.sinks"];
+    header.erase("model.layers.2.self_attn.sinks");
+  });
+  EXPECT_THAT(LoadError(folder), HasSubstr("model.layers.2.self_attn.sinks"));
+}
+
+TEST(Model, OfTwoNamesOfOneSlotTheFirstIsMissing) {
+  ModelFolder folder("falcon_new");
+  folder.EditTensors([](auto& header) {
+    header["transformer.h.0.ln_mlq.weight"] =
+        header["transformer.h.0.ln_mlp.weight"];
+    header.erase("transformer.h.0.ln_mlp.weight");
+  });
+  EXPECT_THAT(LoadError(folder),
+              HasSubstr("transformer.h.0.post_attention_layernorm.weight"));
+}
+
+TEST(Model, OddRotarySizeIsAnError) {
+  ModelFolder folder("gemma3");
+  folder.EditJson("config.json", [](auto& json) {
+    json["partial_rotary_factor"] = 0.45;  // 7 of 16
+  });
+  EXPECT_THAT(LoadError(folder), HasSubstr("rotary size: expected an even"));
 }
 
 TEST(Model, UnknownActivationIsNamed) {

@@ -1,0 +1,192 @@
+// Readers of config.json: the spec of each family, and what contradictory
+// configurations get.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/families/family.h"
+#include "nlohmann/json.hpp"
+
+namespace lanewise {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// {case: {"newer": config, "older": config}}
+const json& Configs() {
+  static const json* const configs =
+      new json(json::parse(ReadFile("tests/model/families/configs.json")));
+  return *configs;
+}
+
+absl::StatusOr<ModelSpec> Read(const json& config) {
+  for (const Family* family : Families()) {
+    for (const absl::string_view type : family->model_types) {
+      if (config.value("model_type", "") == type) {
+        return family->from_config(config, "config.json");
+      }
+    }
+  }
+  return absl::NotFoundError("no family of this model_type");
+}
+
+class SpecSnapshot : public testing::TestWithParam<std::string> {};
+
+TEST_P(SpecSnapshot, EqualsTheRecordedOne) {
+  const json& config = Configs()[GetParam()];
+  const auto spec = Read(config["newer"]);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string text = SpecToString(*spec);
+  EXPECT_EQ(text, ReadFile("tests/model/families/" + GetParam() + ".spec"));
+  if (!config.contains("older")) return;
+  const auto older = Read(config["older"]);
+  ASSERT_TRUE(older.ok()) << older.status();
+  EXPECT_EQ(SpecToString(*older), text);
+}
+
+std::vector<std::string> CaseNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : Configs().items()) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SpecSnapshot, testing::ValuesIn(CaseNames()),
+                         [](const auto& test) { return test.param; });
+
+TEST(Families, EachHasASnapshot) {
+  for (const Family* family : Families()) {
+    for (const absl::string_view type : family->model_types) {
+      bool found = false;
+      for (const auto& [name, value] : Configs().items()) {
+        found = found || value["newer"]["model_type"] == std::string(type);
+      }
+      EXPECT_TRUE(found) << type;
+    }
+  }
+}
+
+TEST(Families, NoNameIsTakenTwice) {
+  std::vector<absl::string_view> types, architectures;
+  for (const Family* family : Families()) {
+    for (const auto type : family->model_types) types.push_back(type);
+    for (const auto name : family->gguf_architectures) {
+      architectures.push_back(name);
+    }
+    EXPECT_EQ(family->from_metadata == nullptr,
+              family->gguf_architectures.empty())
+        << family->name;
+  }
+  std::sort(types.begin(), types.end());
+  EXPECT_EQ(std::unique(types.begin(), types.end()), types.end());
+  std::sort(architectures.begin(), architectures.end());
+  EXPECT_EQ(std::unique(architectures.begin(), architectures.end()),
+            architectures.end());
+}
+
+// A configuration that must be refused, and what the message says.
+struct Refused {
+  const char* name;
+  const char* base;
+  const char* patch;  // merged into the configuration (RFC 7386)
+  const char* message;
+};
+
+class RefusedConfig : public testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedConfig, SaysWhy) {
+  json config = Configs()[GetParam().base]["newer"];
+  // A merge patch takes null away; files hold null where a size is missing.
+  config.merge_patch(json::parse(GetParam().patch));
+  const auto spec = Read(config);
+  ASSERT_FALSE(spec.ok());
+  const std::string message(spec.status().message());
+  EXPECT_THAT(message, HasSubstr("config.json: "));
+  EXPECT_THAT(message, HasSubstr(GetParam().message));
+}
+
+constexpr Refused kRefused[] = {
+    {"UnknownActivation", "phi", R"({"hidden_act": "wiggle"})",
+     "hidden_act: activation 'wiggle' is not supported"},
+    {"UnknownRopeType", "qwen2",
+     R"({"rope_parameters": {"rope_type": "spiral"}})",
+     "RoPE scaling 'spiral' is not supported"},
+    {"WindowWithoutSize", "gemma2", R"({"sliding_window": null})",
+     "sliding_window"},
+    {"WindowOfZero", "mistral", R"({"sliding_window": 0})", "sliding_window"},
+    {"UnknownLayerType", "qwen2", R"({"layer_types": ["full_attention",
+      "linear_attention", "full_attention"]})",
+     "layer_types: expected full_attention or sliding_attention, found "
+     "\"linear_attention\""},
+    {"TooFewLayerTypes", "gemma3", R"({"layer_types": ["full_attention"]})",
+     "layer_types: expected one of each of the 4 layers, found 1"},
+    {"TooFewNoRopeLayers", "smollm3", R"({"no_rope_layers": [1, 0]})",
+     "no_rope_layers: expected one number for each of the 4 layers, found 2"},
+    {"NoRopeLayerOfTwo", "smollm3", R"({"no_rope_layers": [1, 0, 2, 1]})",
+     "no_rope_layers"},
+    {"UnknownAttentionType", "gpt_neo",
+     R"({"attention_types": [[["global", "sparse"], 2]]})",
+     "attention_types: expected global or local, found \"sparse\""},
+    {"AttentionTypesWithoutCount", "gpt_neo",
+     R"({"attention_types": [["global", "local"]]})",
+     "attention_types: expected pairs of a pattern and a number"},
+    {"TooManyAttentionTypes", "gpt_neo",
+     R"({"attention_types": [[["global"], 4000]]})",
+     "attention_types: expected the types of 4 layers"},
+    {"LongropeFactorsOfAnotherSize", "phi3_longrope",
+     R"({"rope_parameters": {"short_factor": [1.0, 2.0]}})",
+     "short_factor: expected 6 numbers, half the rotary size, found 2"},
+    {"LongropeFactorOfZero", "phi3_longrope",
+     R"({"rope_parameters": {"long_factor": [1, 2, 3, 0, 5, 6]}})",
+     "long_factor: expected positive numbers, found 0"},
+    {"LongropeWithoutFactors", "phi3_longrope",
+     R"({"rope_parameters": {"long_factor": null}})", "long_factor"},
+    {"RotaryFractionAboveOne", "glm",
+     R"({"rope_parameters": {"partial_rotary_factor": 1.5}})",
+     "partial_rotary_factor: expected a number above 0 and up to 1, found 1.5"},
+    {"NegativeClip", "olmo", R"({"clip_qkv": -1})", "clip_qkv"},
+    {"QueryScalarOfZero", "gemma2", R"({"query_pre_attn_scalar": 0})",
+     "query_pre_attn_scalar"},
+    {"HeadsThatDoNotDivide", "opt", R"({"num_attention_heads": 7})",
+     "num_attention_heads: expected a divisor of the width 48, found 7"},
+    {"ResidualAfterNorm", "bloom",
+     R"({"apply_residual_connection_post_layernorm": true})",
+     "apply_residual_connection_post_layernorm: expected false, found true"},
+    {"QkLayernorm", "phi", R"({"qk_layernorm": true})", "qk_layernorm"},
+    {"NormsWithoutWeights", "opt",
+     R"({"layer_norm_elementwise_affine": false})",
+     "layer_norm_elementwise_affine"},
+    {"OtherSwigluAlpha", "gpt_oss", R"({"swiglu_alpha": 2.0})",
+     "swiglu_alpha: expected 1.702, found 2"},
+    {"SwigluLimitOfZero", "gpt_oss", R"({"swiglu_limit": 0})", "swiglu_limit"},
+    {"NoExperts", "mixtral", R"({"num_local_experts": 0})",
+     "num_local_experts"},
+    {"ExpertsBeyondTheLimit", "qwen3_moe", R"({"num_local_experts": 100000})",
+     "num_local_experts"},
+    {"SparseStepOfZero", "qwen2_moe", R"({"decoder_sparse_step": 0})",
+     "decoder_sparse_step"},
+    {"ExpertsWithoutSize", "qwen2_moe", R"({"moe_intermediate_size": null})",
+     "moe_intermediate_size"},
+    {"DenseLayersThatAreNoNumbers", "qwen2_moe",
+     R"({"mlp_only_layers": ["one"]})", "mlp_only_layers"},
+    {"RopeOfOneKindOnly", "gemma3",
+     R"({"rope_parameters": {"sliding_attention": null}})",
+     "sliding_attention"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Families, RefusedConfig, testing::ValuesIn(kRefused),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace lanewise
