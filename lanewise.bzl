@@ -21,12 +21,14 @@ WARNING_COPTS = [
 ]
 
 # AVX3_DL (Ice Lake and later: VNNI) is not built by default; SSSE3 and SSE4 differ in nothing that kernels use much.
-KERNEL_DEFINES = [
-    "HWY_WANT_AVX3_DL=1",
-    "HWY_DISABLED_TARGETS=HWY_SSSE3",
-]
+KERNEL_DEFINES = ["HWY_WANT_AVX3_DL=1"]
+ALL_TARGETS = ["HWY_DISABLED_TARGETS=HWY_SSSE3"]
+
+# One x86 target of each kind: AVX3_DL (512 bits, VNNI), AVX2 (FMA, 256 bits), SSE2 (no FMA).
+FEW_TARGETS = ["'HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_ZEN4|HWY_AVX3_SPR)'"]
 
 _WERROR_ENABLED = str(Label("//:werror_enabled"))
+_FEW_TARGETS = str(Label("//:few_targets"))
 
 def _attributes(copts, local_defines, kwargs):
     return dict(
@@ -35,7 +37,10 @@ def _attributes(copts, local_defines, kwargs):
             _WERROR_ENABLED: ["-Werror"],
             "//conditions:default": [],
         }) + copts + NUMERICS_COPTS,
-        local_defines = KERNEL_DEFINES + local_defines,
+        local_defines = KERNEL_DEFINES + select({
+            _FEW_TARGETS: FEW_TARGETS,
+            "//conditions:default": ALL_TARGETS,
+        }) + local_defines,
     )
 
 def lanewise_cc_library(name, copts = [], local_defines = [], **kwargs):
