@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #include "hwy/cache_control.h"
 #include "simd/context.h"
@@ -34,13 +34,15 @@ bool Spin(Done done) {
 }  // namespace
 
 ThreadPool::ThreadPool(size_t threads) {
-  workers_.reserve(threads);
   try {
+    workers_.reserve(threads);
     for (size_t thread = 1; thread < threads; ++thread) {
       workers_.emplace_back(&ThreadPool::WorkerLoop, this, thread);
     }
-  } catch (const std::system_error&) {
-    // No more threads: those that there are do the work.
+  } catch (const std::exception&) {
+    // No more threads (std::system_error) or memory (std::bad_alloc): those
+    // that there are do the work. Out of here, it would end the program, as
+    // destroying a std::thread that runs does.
   }
 }
 

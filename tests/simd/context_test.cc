@@ -4,9 +4,11 @@
 #include <cfenv>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,28 @@
 #if defined(__linux__)
 #include <sys/resource.h>
 #endif
+
+namespace {
+
+constexpr size_t kNoLimit = static_cast<size_t>(-1);
+
+// Allocations of this thread until one fails.
+thread_local size_t allocations_left = kNoLimit;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (allocations_left == 0) throw std::bad_alloc();
+  if (allocations_left != kNoLimit) --allocations_left;
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace lanewise {
 namespace {
@@ -223,6 +247,38 @@ TEST(Context, ThreadsThatCannotStart) {
   EXPECT_EQ(runs, 1000u);
 }
 #endif
+
+// The last allocations of a context are those of its threads.
+TEST(Context, ThreadsThatFindNoMemory) {
+  allocations_left = kNoLimit - 1;
+  WithThreads(32);
+  const size_t all = kNoLimit - 1 - allocations_left;
+  for (const size_t missing : {1, 10, 30}) {
+    allocations_left = all - missing;
+    const auto context = WithThreads(32);
+    allocations_left = kNoLimit;
+    EXPECT_LT(context->threads(), 32u);
+    std::atomic<size_t> runs{0};
+    context->ParallelFor(1000, [&](size_t, size_t thread) {
+      if (thread < context->threads()) runs.fetch_add(1);
+    });
+    EXPECT_EQ(runs, 1000u);
+  }
+}
+
+// A thread may still be between its last task and its sleep.
+TEST(Context, EndsRightAfterALoop) {
+  for (int repeat = 0; repeat < 500; ++repeat) {
+    std::atomic<int> runs{0};
+    {
+      const auto context = WithThreads(4);
+      for (int loop = 0; loop < repeat % 3; ++loop) {
+        context->ParallelFor(4, [&](size_t, size_t) { runs.fetch_add(1); });
+      }
+    }
+    EXPECT_EQ(runs, repeat % 3 * 4);
+  }
+}
 
 TEST(Context, DefaultsAreTheMachine) {
   const auto context = Context::Create({});
