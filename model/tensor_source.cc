@@ -1,16 +1,21 @@
 #include "model/tensor_source.h"
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/format/printable.h"
 #include "model/slots.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
 namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
 
 std::string ShapeText(absl::Span<const uint64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
@@ -58,10 +63,10 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
         absl::StrCat(tensor.file, ": tensor ", tensor.name,
                      ": expected a weight type, found ", traits.name));
   }
-  source.data_ = tensor.data.data();
+  source.size_ = tensor.data.size();
   if (place.stacked) {
-    source.data_ +=
-        *place.expert * BytesOf(tensor.type, source.rows_ * source.cols_);
+    source.size_ = BytesOf(tensor.type, source.rows_ * source.cols_);
+    source.begin_ = *place.expert * source.size_;
   }
   return source;
 }
@@ -100,39 +105,62 @@ size_t TensorSource::SourceRowInGroups(size_t row) const {
          row % attention.value_dim;
 }
 
+absl::StatusOr<TensorSource::Bytes> TensorSource::Allocate(size_t size) const {
+  Bytes bytes(new (std::nothrow) uint8_t[std::max<size_t>(size, 1)]);
+  if (bytes != nullptr) return bytes;
+  return absl::ResourceExhaustedError(
+      absl::StrCat(tensor_->file, ": tensor ", Printable(tensor_->name),
+                   ": no memory for its ", size, " bytes"));
+}
+
+absl::Status TensorSource::Fetch(const Checkpoint& checkpoint) {
+  if (bytes_ != nullptr) return absl::OkStatus();
+  LANEWISE_ASSIGN_OR_RETURN(bytes_, Allocate(size_));
+  for (size_t done = 0; done < size_; done += kReadBytes) {
+    const size_t count = std::min(kReadBytes, size_ - done);
+    const absl::Status status = checkpoint.Read(
+        *tensor_, begin_ + done, absl::MakeSpan(bytes_.get() + done, count));
+    if (!status.ok()) {
+      Drop();
+      return status;
+    }
+  }
+  return transposed_ ? Transpose() : absl::OkStatus();
+}
+
 absl::Status TensorSource::Transpose() {
-  if (!owned_.empty() || rows_ * cols_ == 0) return absl::OkStatus();
   const DTypeTraits& traits = Traits(type());
   if (traits.block_size != 1) {
+    Drop();
     return absl::InvalidArgumentError(
         absl::StrCat(tensor_->file, ": tensor ", tensor_->name,
                      ": expected a float type for a transposed matrix, found ",
                      traits.name));
   }
   const size_t bytes = traits.block_bytes;
-  owned_.resize(rows_ * cols_ * bytes);
+  LANEWISE_ASSIGN_OR_RETURN(Bytes turned, Allocate(rows_ * cols_ * bytes));
   for (size_t row = 0; row < rows_; ++row) {
     for (size_t col = 0; col < cols_; ++col) {
-      std::memcpy(&owned_[(row * cols_ + col) * bytes],
-                  data_ + (col * rows_ + row) * bytes, bytes);
+      std::memcpy(&turned[(row * cols_ + col) * bytes],
+                  &bytes_[(col * rows_ + row) * bytes], bytes);
     }
   }
+  bytes_ = std::move(turned);
   return absl::OkStatus();
 }
 
-absl::Status TensorSource::AppendRows(std::vector<const uint8_t*>* rows) {
-  if (transposed_) LANEWISE_RETURN_IF_ERROR(Transpose());
-  const uint8_t* base = transposed_ ? owned_.data() : data_;
+absl::Status TensorSource::AppendRows(const Checkpoint& checkpoint,
+                                      std::vector<const uint8_t*>* rows) {
+  LANEWISE_RETURN_IF_ERROR(Fetch(checkpoint));
   const size_t stride = BytesOf(type(), cols_);
   for (size_t row = 0; row < rows_; ++row) {
-    rows->push_back(base + SourceRow(row) * stride);
+    rows->push_back(bytes_.get() + SourceRow(row) * stride);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<float>> TensorSource::DecodeAll() {
-  std::vector<const uint8_t*> rows;
-  LANEWISE_RETURN_IF_ERROR(AppendRows(&rows));
+absl::StatusOr<std::vector<float>> TensorSource::DecodeAll(
+    const Checkpoint& checkpoint) {
   const DTypeTraits& traits = Traits(type());
   if (cols_ % traits.block_size != 0) {
     // A vector of a block type: its one row is the whole tensor.
@@ -140,10 +168,13 @@ absl::StatusOr<std::vector<float>> TensorSource::DecodeAll() {
         absl::StrCat(tensor_->file, ": tensor ", tensor_->name,
                      ": expected a float type, found ", traits.name));
   }
+  std::vector<const uint8_t*> rows;
+  LANEWISE_RETURN_IF_ERROR(AppendRows(checkpoint, &rows));
   std::vector<float> values(rows_ * cols_);
   for (size_t row = 0; row < rows_; ++row) {
     traits.decode(rows[row], cols_, values.data() + row * cols_);
   }
+  Drop();
   if (layout_ == TensorLayout::kAddOne) {
     for (float& value : values) value += 1.0f;
   }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -39,28 +40,40 @@ class TensorSource {
   size_t cols() const { return cols_; }
   bool stacked() const { return stacked_; }  // others read the tensor too
 
-  // Appends the addresses of the rows. They live as long as this object and
-  // the checkpoint.
-  absl::Status AppendRows(std::vector<const uint8_t*>* rows);
+  // The two ways to the values. Both copy the tensor's bytes once, through
+  // Checkpoint::Read: DATA_LOSS when the file was cut short since it was
+  // opened, RESOURCE_EXHAUSTED without memory for the copy. `checkpoint` is the
+  // tensor's own.
 
-  // All elements in row order, as float.
-  absl::StatusOr<std::vector<float>> DecodeAll();
+  // Appends the addresses of the rows. They live until Drop().
+  absl::Status AppendRows(const Checkpoint& checkpoint,
+                          std::vector<const uint8_t*>* rows);
+  // All elements in row order, as float. Keeps no copy.
+  absl::StatusOr<std::vector<float>> DecodeAll(const Checkpoint& checkpoint);
+
+  // Frees the copy.
+  void Drop() { bytes_.reset(); }
 
  private:
+  using Bytes = std::unique_ptr<uint8_t[]>;
+
   TensorSource() = default;
+  absl::StatusOr<Bytes> Allocate(size_t size) const;
+  absl::Status Fetch(const Checkpoint& checkpoint);
   absl::Status Transpose();
   size_t SourceRow(size_t row) const;
   size_t SourceRowInGroups(size_t row) const;
 
   const Tensor* tensor_ = nullptr;
-  const uint8_t* data_ = nullptr;  // of this expert where they are stacked
+  size_t begin_ = 0;  // byte of the tensor: of this expert's where stacked
+  size_t size_ = 0;   // bytes from there
   const LayerSpec* layer_ = nullptr;
   size_t rows_ = 0;
   size_t cols_ = 0;
   TensorLayout layout_ = TensorLayout::kPlain;
   bool transposed_ = false;
   bool stacked_ = false;
-  std::vector<uint8_t> owned_;  // the transposed bytes
+  Bytes bytes_;  // a copy, transposed where it must be
 };
 
 }  // namespace lanewise

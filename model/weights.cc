@@ -90,7 +90,7 @@ class Loader {
     for (const TensorRule& rule : family_.tensors) {
       if (!IsOfScope(rule, Pattern(rule), scope)) continue;
       const std::string name = Expand(Pattern(rule), scope);
-      const Tensor* tensor = FindPrefixed(name);
+      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
       if (tensor == nullptr) continue;
       used_.insert(tensor);
       if (rule.slot == Slot::kIgnored) continue;
@@ -133,11 +133,20 @@ class Loader {
     return absl::OkStatus();
   }
 
-  const Tensor* FindPrefixed(const std::string& name) const {
-    if (gguf_) return checkpoint_.FindTensor(name);
-    for (const absl::string_view prefix : family_.prefixes) {
-      const Tensor* tensor = checkpoint_.FindTensor(absl::StrCat(prefix, name));
-      if (tensor != nullptr) return tensor;
+  // Null when there is none; UNIMPLEMENTED when its type is not supported (it
+  // must not pass for an absent one).
+  absl::StatusOr<const Tensor*> FindPrefixed(const std::string& name) const {
+    std::vector<std::string> names = {name};
+    if (!gguf_) {
+      names.clear();
+      for (const absl::string_view prefix : family_.prefixes) {
+        names.push_back(absl::StrCat(prefix, name));
+      }
+    }
+    for (const std::string& candidate : names) {
+      absl::StatusOr<const Tensor*> tensor =
+          checkpoint_.RequireTensor(candidate);
+      if (!absl::IsNotFound(tensor.status())) return tensor;
     }
     return nullptr;
   }
@@ -225,7 +234,8 @@ class Loader {
     }
     spec.tied = true;
     if (!spec.bias) return absl::OkStatus();
-    LANEWISE_ASSIGN_OR_RETURN(out_.weights.head.bias, head.bias->DecodeAll());
+    LANEWISE_ASSIGN_OR_RETURN(out_.weights.head.bias,
+                              head.bias->DecodeAll(checkpoint_));
     return absl::OkStatus();
   }
 
@@ -307,7 +317,7 @@ class Loader {
   absl::StatusOr<std::vector<float>> MakeVector(SlotTable* slots, Slot slot) {
     SlotSources& sources = At(slots, slot);
     if (!sources.weight.has_value()) return std::vector<float>();
-    return sources.weight->DecodeAll();
+    return sources.weight->DecodeAll(checkpoint_);
   }
 
   absl::StatusOr<NormWeights> MakeNorm(SlotTable* slots, Slot slot) {
@@ -315,7 +325,8 @@ class Loader {
     NormWeights norm;
     LANEWISE_ASSIGN_OR_RETURN(norm.weight, MakeVector(slots, slot));
     if (sources.bias.has_value()) {
-      LANEWISE_ASSIGN_OR_RETURN(norm.bias, sources.bias->DecodeAll());
+      LANEWISE_ASSIGN_OR_RETURN(norm.bias,
+                                sources.bias->DecodeAll(checkpoint_));
     }
     return norm;
   }
@@ -347,7 +358,8 @@ class Loader {
       const std::vector<SlotSources*>& found, size_t begin, size_t end) {
     std::vector<const uint8_t*> rows;
     for (size_t i = begin; i < end; ++i) {
-      LANEWISE_RETURN_IF_ERROR(found[i]->weight->AppendRows(&rows));
+      LANEWISE_RETURN_IF_ERROR(
+          found[i]->weight->AppendRows(checkpoint_, &rows));
     }
     const TensorSource& first = *found[begin]->weight;
     absl::StatusOr<PackedMatrix> packed =
@@ -359,14 +371,15 @@ class Loader {
                        packed.status().message()));
     }
     for (size_t i = begin; i < end; ++i) {
+      found[i]->weight->Drop();
       if (found[i]->weight->stacked()) continue;
       checkpoint_.Release(found[i]->weight->tensor());
     }
     return packed;
   }
 
-  static absl::Status MakeBias(const std::vector<SlotSources*>& found,
-                               Projection* projection) {
+  absl::Status MakeBias(const std::vector<SlotSources*>& found,
+                        Projection* projection) const {
     if (std::none_of(found.begin(), found.end(), [](const SlotSources* s) {
           return s->bias.has_value();
         })) {
@@ -375,7 +388,7 @@ class Loader {
     for (SlotSources* sources : found) {
       std::vector<float> bias(sources->weight->rows(), 0.0f);
       if (sources->bias.has_value()) {
-        LANEWISE_ASSIGN_OR_RETURN(bias, sources->bias->DecodeAll());
+        LANEWISE_ASSIGN_OR_RETURN(bias, sources->bias->DecodeAll(checkpoint_));
       }
       projection->bias.insert(projection->bias.end(), bias.begin(), bias.end());
     }

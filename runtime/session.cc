@@ -86,10 +86,12 @@ class GenerationSession::Run {
         },
         &stops_);
     result_.cached_tokens = session_.Reuse(history_);
+    // First: a request beyond the cache's memory ends here as a status.
+    LANEWISE_RETURN_IF_ERROR(session_.cache_.Reserve(history_.size() + limit_));
     result_.ids.reserve(limit_);
     result_.log_probabilities.reserve(limit_);
     history_.reserve(history_.size() + limit_);
-    return session_.cache_.Reserve(history_.size() + limit_);
+    return absl::OkStatus();
   }
 
   absl::Status Decode() {

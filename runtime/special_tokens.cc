@@ -61,12 +61,14 @@ absl::Status ReadFromFolder(const Checkpoint& checkpoint,
                             SpecialTokens* special) {
   LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json generation,
                             ReadOptional(checkpoint, "generation_config.json"));
-  LANEWISE_RETURN_IF_ERROR(
-      AddEndIds(generation, "generation_config.json", special));
+  LANEWISE_RETURN_IF_ERROR(AddEndIds(
+      generation, absl::StrCat(checkpoint.path(), "/generation_config.json"),
+      special));
   if (special->end_ids.empty()) {
     LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
                               ReadOptional(checkpoint, "config.json"));
-    LANEWISE_RETURN_IF_ERROR(AddEndIds(config, "config.json", special));
+    LANEWISE_RETURN_IF_ERROR(AddEndIds(
+        config, absl::StrCat(checkpoint.path(), "/config.json"), special));
   }
   LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json tokenizer_config,
                             ReadOptional(checkpoint, "tokenizer_config.json"));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "model/format/json.h"
+#include "model/format/printable.h"
 #include "model/limits.h"
 #include "simd/scalar_math.h"
 #include "simd/status_macros.h"
@@ -50,7 +51,7 @@ absl::StatusOr<Activation> ReadActivation(const nlohmann::json& config,
     known.push_back(entry.name);
   }
   return absl::UnimplementedError(absl::StrCat(
-      file, ": ", key, ": activation '", name,
+      file, ": ", key, ": activation '", Printable(name),
       "' is not supported; supported: ", absl::StrJoin(known, ", ")));
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "model/families/families.h"
 #include "model/families/family.h"
 #include "model/format/json.h"
+#include "model/format/printable.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
@@ -26,7 +29,7 @@ absl::StatusOr<const Family*> FindByName(
     }
   }
   return absl::UnimplementedError(absl::StrCat(
-      checkpoint.path(), ": ", key, ": architecture '", name,
+      checkpoint.path(), ": ", key, ": architecture '", Printable(name),
       "' is not supported; supported: ", absl::StrJoin(known, ", ")));
 }
 
@@ -46,7 +49,11 @@ class SpecCheck {
     for (const auto& [field, size] : sizes) {
       if (size == 0) return Error(field, "at least 1", 0);
     }
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.embedding_norm));
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.final_norm));
     for (const LayerSpec& layer : spec.layers) {
+      LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.attention_norms));
+      LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.ffn_norms));
       LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.attention));
       LANEWISE_RETURN_IF_ERROR(CheckFfn(layer.ffn));
     }
@@ -58,6 +65,23 @@ class SpecCheck {
                      size_t found) const {
     return absl::InvalidArgumentError(absl::StrCat(
         path_, ": ", field, ": expected ", expected, ", found ", found));
+  }
+
+  absl::Status CheckNorm(const std::optional<NormSpec>& norm) const {
+    if (!norm.has_value() || (std::isfinite(norm->eps) && norm->eps >= 0.0f)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_,
+                     ": epsilon of the norms: expected a finite number of at "
+                     "least 0, found ",
+                     norm->eps));
+  }
+
+  absl::Status CheckNorms(const SublayerNorms& norms) const {
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(norms.input));
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(norms.output));
+    return CheckNorm(norms.after);
   }
 
   absl::Status CheckAttention(const ModelSpec& spec,

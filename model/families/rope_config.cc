@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/format/json.h"
+#include "model/format/printable.h"
 #include "model/limits.h"
 #include "simd/scalar_math.h"
 #include "simd/status_macros.h"
@@ -21,7 +22,7 @@ double YarnAttentionFactor(double factor, double mscale) {
 absl::Status UnknownScaling(absl::string_view file, absl::string_view key,
                             absl::string_view name) {
   return absl::UnimplementedError(
-      absl::StrCat(file, ": ", key, ": RoPE scaling '", name,
+      absl::StrCat(file, ": ", key, ": RoPE scaling '", Printable(name),
                    "' is not supported; supported: default, linear, dynamic, "
                    "llama3, yarn, longrope"));
 }

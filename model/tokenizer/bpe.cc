@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "model/format/printable.h"
 #include "model/tokenizer/unicode.h"
 #include "simd/status_macros.h"
 
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Bpe>> Bpe::Create(Vocabulary vocabulary,
           absl::StrCat(where,
                        ".unk_token: expected a token of the vocabulary, "
                        "found \"",
-                       *bpe->options_.unk_token, "\""));
+                       Printable(*bpe->options_.unk_token), "\""));
     }
     bpe->unk_id_ = *id;
   }
@@ -70,7 +71,7 @@ absl::Status Bpe::AddMerges(const MergeList& merges, absl::string_view where) {
           absl::StrCat(where, ".merges[", rank,
                        "]: expected tokens of the vocabulary, "
                        "found \"",
-                       left, "\" and \"", right, "\""));
+                       Printable(left), "\" and \"", Printable(right), "\""));
     }
     merges_[PairKey(*left_id, *right_id)] = {static_cast<int32_t>(rank),
                                              *merged};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
+#include "model/format/printable.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
@@ -136,8 +137,9 @@ absl::StatusOr<GgufPreTokenizer> MakeGgufPreTokenizer(absl::string_view name,
     made.add_eos = kind.add_eos;
     return made;
   }
-  return absl::UnimplementedError(absl::StrCat(
-      where, ": a pre-tokenizer named \"", name, "\" is not supported"));
+  return absl::UnimplementedError(
+      absl::StrCat(where, ": a pre-tokenizer named \"", Printable(name),
+                   "\" is not supported"));
 }
 
 }  // namespace lanewise

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "model/format/printable.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/gguf_pre_tokenizer.h"
 #include "model/tokenizer/pipeline.h"
@@ -185,9 +186,9 @@ absl::Status Reader::ReadBytePairs() {
     const std::string& line = (*lines)[i];
     const size_t space = line.find(' ', 1);
     if (space == std::string::npos || space + 1 == line.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Where(kMerges), "[", i,
-                       "]: expected two tokens, found \"", line, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          Where(kMerges), "[", i, "]: expected two tokens, found \"",
+          Printable(line), "\""));
     }
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
@@ -310,9 +311,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Reader::Read() {
   const bool known =
       model == "gpt2" || model == "llama" || model == "t5" || model == "bert";
   if (!known) {
-    return absl::UnimplementedError(absl::StrCat(Where(kModel),
-                                                 ": a vocabulary of type \"",
-                                                 model, "\" is not supported"));
+    return absl::UnimplementedError(
+        absl::StrCat(Where(kModel), ": a vocabulary of type \"",
+                     Printable(model), "\" is not supported"));
   }
   LANEWISE_RETURN_IF_ERROR(ReadTokens());
   LANEWISE_RETURN_IF_ERROR(ReadSpecialIds());

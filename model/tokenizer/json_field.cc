@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "model/format/printable.h"
 
 namespace lanewise {
 namespace {
@@ -20,7 +21,7 @@ std::string Found(const json* value) {
       return absl::StrCat("an array of ", value->size());
     case json::value_t::string: {
       const std::string& text = *value->get_ptr<const std::string*>();
-      return absl::StrCat("\"", text.substr(0, 80), "\"");
+      return absl::StrCat("\"", Printable(text, 80), "\"");
     }
     case json::value_t::boolean:
       return *value->get_ptr<const json::boolean_t*>() ? "true" : "false";

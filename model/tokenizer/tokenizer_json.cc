@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "model/format/json.h"
+#include "model/format/printable.h"
 #include "model/tokenizer/pipeline.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json_stages.h"
@@ -32,8 +33,8 @@ absl::StatusOr<AddedToken> ReadAddedToken(const JsonField& field,
   // The vocabulary decides where both know the token.
   token.id = vocabulary.Find(token.content).value_or(static_cast<int32_t>(id));
   if (vocabulary.Has(token.id) && vocabulary.Text(token.id) != token.content) {
-    return field["id"].Error(absl::StrCat("an id that is not of \"",
-                                          vocabulary.Text(token.id), "\""));
+    return field["id"].Error(absl::StrCat(
+        "an id that is not of \"", Printable(vocabulary.Text(token.id)), "\""));
   }
   return token;
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/format/printable.h"
 #include "model/tokenizer/precompiled.h"
 #include "model/tokenizer/vocabulary.h"
 #include "simd/status_macros.h"
@@ -65,8 +66,9 @@ absl::StatusOr<NormalizerPtr> ReadPrecompiled(const JsonField& field) {
 }  // namespace
 
 absl::Status UnknownStage(const JsonField& field, absl::string_view type) {
-  return absl::UnimplementedError(absl::StrCat(
-      field.path(), ": a stage of type \"", type, "\" is not supported"));
+  return absl::UnimplementedError(
+      absl::StrCat(field.path(), ": a stage of type \"", Printable(type),
+                   "\" is not supported"));
 }
 
 absl::StatusOr<Pattern> ReadPattern(const JsonField& field) {

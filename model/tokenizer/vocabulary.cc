@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/format/printable.h"
 
 namespace lanewise {
 
@@ -13,9 +14,9 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(
   int64_t largest = -1;
   for (const auto& [text, id] : entries) {
     if (id < 0 || id > kMaxTokenId) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(where, ": token \"", text, "\": expected an id in 0..",
-                       kMaxTokenId, ", found ", id));
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": token \"", Printable(text), "\": expected an id in 0..",
+          kMaxTokenId, ", found ", id));
     }
     largest = std::max(largest, id);
   }
@@ -33,7 +34,8 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(
     if (vocabulary.present_[id]) {
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": id ", id, " has two tokens, \"",
-                       vocabulary.tokens_[id], "\" and \"", text, "\""));
+                       Printable(vocabulary.tokens_[id]), "\" and \"",
+                       Printable(text), "\""));
     }
     vocabulary.present_[id] = true;
     vocabulary.tokens_[id] = std::move(text);

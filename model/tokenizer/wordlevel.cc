@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/format/printable.h"
 
 namespace lanewise {
 
@@ -23,7 +24,7 @@ absl::Status WordLevel::Tokenize(const Pieces& pieces, bool allow_special,
     if (!id.has_value()) id = unk_id_;
     if (!id.has_value()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the vocabulary lacks \"", word.substr(0, 80),
+          absl::StrCat("the vocabulary lacks \"", Printable(word, 80),
                        "\" and has no unknown token"));
     }
     ids->push_back(*id);

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/format/printable.h"
 #include "model/tokenizer/unicode.h"
 
 namespace lanewise {
@@ -17,7 +18,7 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(
   if (!unk.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         where, ".unk_token: expected a token of the vocabulary, found \"",
-        options.unk_token, "\""));
+        Printable(options.unk_token), "\""));
   }
   model->unk_id_ = *unk;
   model->max_characters_ = options.max_input_chars_per_word;
