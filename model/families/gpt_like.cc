@@ -90,7 +90,7 @@ absl::StatusOr<nlohmann::json> GgufAsConfig(const Metadata& metadata,
       {"context_length", keys.positions}};
   for (const auto& [key, names] : sizes) {
     LANEWISE_ASSIGN_OR_RETURN(config[std::string(KeyOf(config, names))],
-                              metadata.GetUint(name(key), kMaxPositions));
+                              metadata.GetUint(name(key), kMaxPositions, 1));
   }
   LANEWISE_ASSIGN_OR_RETURN(
       config[std::string(keys.eps)],

@@ -39,11 +39,6 @@ void SetLayers(const Sizes& sizes, const LlamaLike& defaults, ModelSpec* spec) {
   spec->final_norm = norm;
 }
 
-absl::Status HeadsAreZero(absl::string_view file, absl::string_view key) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(file, ": ", key, ": expected at least 1, found 0"));
-}
-
 absl::StatusOr<Sizes> ReadSizes(const nlohmann::json& config,
                                 absl::string_view file,
                                 const LlamaLike& defaults, size_t width) {
@@ -52,7 +47,6 @@ absl::StatusOr<Sizes> ReadSizes(const nlohmann::json& config,
       sizes.layers, GetUint(config, file, "num_hidden_layers", kMaxLayers));
   LANEWISE_ASSIGN_OR_RETURN(
       sizes.heads, GetUint(config, file, "num_attention_heads", kMaxHeads));
-  if (sizes.heads == 0) return HeadsAreZero(file, "num_attention_heads");
   LANEWISE_ASSIGN_OR_RETURN(
       sizes.kv_heads,
       GetUintOr(config, file, "num_key_value_heads", kMaxHeads, sizes.heads));
@@ -123,15 +117,12 @@ absl::StatusOr<ModelSpec> ReadGgufLlamaLike(const Metadata& metadata,
   };
   ModelSpec spec;
   Sizes sizes;
-  LANEWISE_ASSIGN_OR_RETURN(sizes.layers,
-                            metadata.GetUint(key("block_count"), kMaxLayers));
   LANEWISE_ASSIGN_OR_RETURN(
-      spec.width, metadata.GetUint(key("embedding_length"), kMaxWidth));
+      sizes.layers, metadata.GetUint(key("block_count"), kMaxLayers, 1));
   LANEWISE_ASSIGN_OR_RETURN(
-      sizes.heads, metadata.GetUint(key("attention.head_count"), kMaxHeads));
-  if (sizes.heads == 0) {
-    return HeadsAreZero(metadata.file(), key("attention.head_count"));
-  }
+      spec.width, metadata.GetUint(key("embedding_length"), kMaxWidth, 1));
+  LANEWISE_ASSIGN_OR_RETURN(
+      sizes.heads, metadata.GetUint(key("attention.head_count"), kMaxHeads, 1));
   LANEWISE_ASSIGN_OR_RETURN(sizes.kv_heads,
                             metadata.GetUintOr(key("attention.head_count_kv"),
                                                kMaxHeads, sizes.heads));
@@ -143,7 +134,7 @@ absl::StatusOr<ModelSpec> ReadGgufLlamaLike(const Metadata& metadata,
                             metadata.GetUintOr(key("attention.value_length"),
                                                kMaxHeadDim, sizes.head_dim));
   LANEWISE_ASSIGN_OR_RETURN(
-      sizes.ffn, metadata.GetUint(key("feed_forward_length"), kMaxWidth));
+      sizes.ffn, metadata.GetUint(key("feed_forward_length"), kMaxWidth, 1));
   LANEWISE_ASSIGN_OR_RETURN(
       sizes.eps, metadata.GetFloat(key(defaults.norm == NormKind::kRmsNorm
                                            ? "attention.layer_norm_rms_epsilon"
@@ -151,7 +142,7 @@ absl::StatusOr<ModelSpec> ReadGgufLlamaLike(const Metadata& metadata,
   SetLayers(sizes, defaults, &spec);
   LANEWISE_ASSIGN_OR_RETURN(
       spec.max_positions,
-      metadata.GetUint(key("context_length"), kMaxPositions));
+      metadata.GetUint(key("context_length"), kMaxPositions, 1));
   LANEWISE_ASSIGN_OR_RETURN(const size_t rotary_dim,
                             metadata.GetUintOr(key("rope.dimension_count"),
                                                kMaxHeadDim, sizes.head_dim));

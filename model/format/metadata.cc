@@ -80,20 +80,19 @@ absl::StatusOr<int64_t> Metadata::GetInt(absl::string_view key) const {
   return Unexpected(*this, key, "an integer of 64 bits with a sign", *value);
 }
 
-absl::StatusOr<uint64_t> Metadata::GetUint(absl::string_view key,
-                                           uint64_t max) const {
+absl::StatusOr<uint64_t> Metadata::GetUint(absl::string_view key, uint64_t max,
+                                           uint64_t min) const {
   const MetadataValue* value = Find(key);
   if (value == nullptr) return Absent(*this, key);
   if (const int64_t* number = std::get_if<int64_t>(value)) {
-    if (*number >= 0 && static_cast<uint64_t>(*number) <= max) {
-      return static_cast<uint64_t>(*number);
-    }
+    const uint64_t found = static_cast<uint64_t>(*number);
+    if (*number >= 0 && found >= min && found <= max) return found;
   }
   if (const uint64_t* number = std::get_if<uint64_t>(value)) {
-    if (*number <= max) return *number;
+    if (*number >= min && *number <= max) return *number;
   }
-  return Unexpected(*this, key, absl::StrCat("an integer from 0 to ", max),
-                    *value);
+  return Unexpected(*this, key,
+                    absl::StrCat("an integer from ", min, " to ", max), *value);
 }
 
 absl::StatusOr<double> Metadata::GetFloat(absl::string_view key) const {

@@ -40,7 +40,8 @@ class Metadata {
   // integers too. GetUint takes any integer type that is not negative.
   absl::StatusOr<bool> GetBool(absl::string_view key) const;
   absl::StatusOr<int64_t> GetInt(absl::string_view key) const;
-  absl::StatusOr<uint64_t> GetUint(absl::string_view key, uint64_t max) const;
+  absl::StatusOr<uint64_t> GetUint(absl::string_view key, uint64_t max,
+                                   uint64_t min = 0) const;
   absl::StatusOr<double> GetFloat(absl::string_view key) const;
   absl::StatusOr<absl::string_view> GetString(absl::string_view key) const;
   absl::StatusOr<const std::vector<std::string>*> GetStrings(
