@@ -1,6 +1,8 @@
 #include "model/executor.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -128,6 +130,56 @@ TEST_F(ExecutorTest, LogitsOfNoneOneAndAllAgree) {
   EXPECT_EQ(
       std::memcmp(all.data() + 2 * vocab, last.data(), vocab * sizeof(float)),
       0);
+}
+
+// The last logits of a model with mixtures of experts whose routers have this
+// bias and do not look at the row.
+std::vector<float> LogitsOfRouter(const std::vector<float>& bias) {
+  ModelFolder folder("gpt_oss");
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string router =
+        "model.layers." + std::to_string(layer) + ".mlp.router.";
+    folder.EditValues(router + "weight", [](size_t) { return 0.0f; });
+    folder.EditValues(router + "bias", [&](size_t i) { return bias[i]; });
+  }
+  const auto context = std::move(Context::Create({})).value();
+  auto checkpoint = Checkpoint::Open(folder.path());
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+  auto model = Model::Load(**checkpoint, *context, {});
+  EXPECT_TRUE(model.ok()) << model.status();
+  const auto executor =
+      std::move(Executor::Create(**model, *context, {})).value();
+  KvCache cache(KvPagePool::Create((*model)->spec(), CacheType::kF32, 1 << 24));
+  EXPECT_TRUE(cache.Reserve(8).ok());
+  std::vector<float> logits((*model)->spec().vocab_size);
+  const Ids ids = {3, 5, 8};
+  const Executor::Entry entry{ids, &cache, Executor::Logits::kLast};
+  EXPECT_TRUE(executor->Forward({&entry, 1}, logits.data()).ok());
+  return logits;
+}
+
+TEST(MixtureOfExperts, TiesGoToTheLowerExpert) {
+  const auto first_two = LogitsOfRouter({1, 1, -9, -9, -9});
+  EXPECT_EQ(LogitsOfRouter({1, 1, 1, 1, 1}), first_two);
+  EXPECT_NE(LogitsOfRouter({1, -9, 1, 1, 1}), first_two);
+  EXPECT_EQ(LogitsOfRouter({1, -9, 1, 1, 1}),
+            LogitsOfRouter({1, -9, 1, -9, -9}));
+}
+
+TEST(MixtureOfExperts, WeightsAreTheSoftmaxOfTheChosen) {
+  // The same difference of two logits, whatever the others are.
+  EXPECT_EQ(LogitsOfRouter({2, -9, -9, 1, -9}),
+            LogitsOfRouter({4, 2, 2, 3, 2}));
+  EXPECT_NE(LogitsOfRouter({2, -9, -9, 1, -9}),
+            LogitsOfRouter({2, -9, -9, 0, -9}));
+}
+
+TEST(MixtureOfExperts, NanInARouterIsNoCrash) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float logit : LogitsOfRouter({nan, 1, nan, 1, 1})) {
+    if (!std::isfinite(logit)) return;  // as a caller finds out
+  }
+  ADD_FAILURE() << "all logits are finite";
 }
 
 // RoPE that depends on the length: rows of a prompt have the frequencies of the

@@ -56,6 +56,24 @@ void ModelFolder::EditTensors(
   Write("model.safetensors", out + text + bytes.substr(8 + length));
 }
 
+void ModelFolder::EditValues(const std::string& tensor,
+                             const std::function<float(size_t)>& value) {
+  std::string bytes = Read("model.safetensors");
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  const nlohmann::json header = nlohmann::json::parse(bytes.substr(8, length));
+  const nlohmann::json& entry = header.at(tensor);
+  ASSERT_EQ(entry.at("dtype"), "F32");
+  const size_t begin = entry.at("data_offsets").at(0);
+  const size_t end = entry.at("data_offsets").at(1);
+  for (size_t i = 0; i < (end - begin) / sizeof(float); ++i) {
+    const float element = value(i);
+    std::memcpy(&bytes[8 + length + begin + i * sizeof(float)], &element,
+                sizeof(float));
+  }
+  Write("model.safetensors", bytes);
+}
+
 void ModelFolder::Remove(const std::string& file) {
   fs::remove(path_ + "/" + file);
 }

@@ -2,6 +2,7 @@
 #ifndef LANEWISE_TESTS_MODEL_MODEL_FOLDER_H_
 #define LANEWISE_TESTS_MODEL_MODEL_FOLDER_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -25,6 +26,10 @@ class ModelFolder {
 
   // Rewrites the header of model.safetensors; the data stay where they are.
   void EditTensors(const std::function<void(nlohmann::ordered_json&)>& edit);
+
+  // Sets every element of an F32 tensor of model.safetensors to value(index).
+  void EditValues(const std::string& tensor,
+                  const std::function<float(size_t)>& value);
 
   void Remove(const std::string& file);
   void Write(const std::string& file, const std::string& bytes);
