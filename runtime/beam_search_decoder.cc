@@ -7,6 +7,14 @@
 
 namespace lanewise {
 
+DecoderBeamStepper::DecoderBeamStepper(Executor& executor,
+                                       std::vector<KvCache> caches)
+    : executor_(executor), caches_(std::move(caches)) {
+  for (const KvCache& cache : caches_) {
+    prompt_lengths_.push_back(cache.length() + 1);
+  }
+}
+
 absl::StatusOr<std::unique_ptr<DecoderBeamStepper>> DecoderBeamStepper::Create(
     Executor& executor, std::shared_ptr<KvPagePool> pool,
     absl::Span<const absl::Span<const int32_t>> prompts) {
@@ -21,6 +29,9 @@ absl::StatusOr<std::unique_ptr<DecoderBeamStepper>> DecoderBeamStepper::Create(
   }
   auto stepper =
       std::make_unique<DecoderBeamStepper>(executor, std::move(caches));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    stepper->prompt_lengths_[i] = prompts[i].size();
+  }
   LANEWISE_RETURN_IF_ERROR(stepper->Prefill(prompts));
   return stepper;
 }
@@ -34,8 +45,8 @@ absl::Status DecoderBeamStepper::Prefill(
     absl::Span<const int32_t> rest = prompts[i].first(prompts[i].size() - 1);
     while (!rest.empty()) {
       const size_t rows = std::min(room, rest.size());
-      batch_.push_back(
-          {rest.first(rows), &caches_[i], Executor::Logits::kNone});
+      batch_.push_back({rest.first(rows), &caches_[i], Executor::Logits::kNone,
+                        prompt_lengths_[i]});
       rest.remove_prefix(rows);
       room -= rows;
       if (room > 0) continue;
@@ -61,12 +72,15 @@ absl::Status DecoderBeamStepper::FollowParents(
     last_child[rows[i].parent] = i;
   }
   std::vector<KvCache> next;
+  std::vector<size_t> next_lengths;
   next.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     KvCache& parent = caches_[rows[i].parent];
     const bool last = last_child[rows[i].parent] == i;
     next.push_back(last ? std::move(parent) : parent.Fork());
+    next_lengths.push_back(prompt_lengths_[rows[i].parent]);
   }
+  prompt_lengths_ = std::move(next_lengths);
   caches_ = std::move(next);  // pages of childless rows go back before others
                               // are asked for
   for (KvCache& cache : caches_) {

@@ -33,8 +33,7 @@ class DecoderBeamStepper : public BeamStepper {
       absl::Span<const absl::Span<const int32_t>> prompts);
 
   // From caches that hold each prompt all but its last token.
-  DecoderBeamStepper(Executor& executor, std::vector<KvCache> caches)
-      : executor_(executor), caches_(std::move(caches)) {}
+  DecoderBeamStepper(Executor& executor, std::vector<KvCache> caches);
 
   // One forward pass; several where the rows are more than the executor takes.
   // RESOURCE_EXHAUSTED when the pool has no page for a beam, and errors of the
@@ -49,7 +48,8 @@ class DecoderBeamStepper : public BeamStepper {
   absl::Status FollowParents(absl::Span<const BeamStep> rows);
 
   Executor& executor_;
-  std::vector<KvCache> caches_;  // of the rows
+  std::vector<KvCache> caches_;         // of the rows
+  std::vector<size_t> prompt_lengths_;  // of the rows' prompts
   std::vector<int32_t> tokens_;
   std::vector<Executor::Entry> batch_;
   std::vector<float> logits_;  // [rows, vocab_size]

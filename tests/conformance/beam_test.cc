@@ -2,8 +2,15 @@
 // scores, with f32 activations and cache, on every target here.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <system_error>
+#include <vector>
 
+#include "golden_root.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/beam_runner.h"
 #include "tests/simd/kernel_test.h"
@@ -11,12 +18,36 @@
 namespace lanewise {
 namespace {
 
-class BeamTest : public testing::TestWithParam<const char*> {};
+namespace fs = std::filesystem;
 
-void ExpectReference(const std::string& name, const Context& context,
+bool HasBeams(const fs::path& folder) {
+  std::ifstream stream(folder / "case.json");
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str().find("\"beam") != std::string::npos;
+}
+
+// The cases in the tree, and where LANEWISE_GOLDEN names the whole suite all of
+// its decoders.
+std::vector<std::string> Cases() {
+  const char* named = std::getenv("LANEWISE_GOLDEN");
+  const std::string golden = named != nullptr ? named : kGoldenRoot;
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(
+           golden.empty() ? "tests/data/models" : golden + "/models/decoder",
+           error)) {
+    if (HasBeams(entry.path())) folders.push_back(entry.path().string());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+class BeamTest : public testing::TestWithParam<std::string> {};
+
+void ExpectReference(const std::string& folder, const Context& context,
                      size_t max_rows) {
-  const auto report =
-      RunBeamCase("tests/data/models/" + name, context, max_rows);
+  const auto report = RunBeamCase(folder, context, max_rows);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_FALSE(report->comparisons.empty());
   EXPECT_TRUE(report->passed()) << report->Failures();
@@ -25,7 +56,7 @@ void ExpectReference(const std::string& name, const Context& context,
     error = std::max(error, c.error);
   }
   std::printf("%s on %s: %zu comparisons, largest error of a score %.1e\n",
-              name.c_str(), std::string(context.target().name()).c_str(),
+              folder.c_str(), std::string(context.target().name()).c_str(),
               report->comparisons.size(), error);
 }
 
@@ -40,14 +71,13 @@ TEST_P(BeamTest, S23EqualsReferenceInSmallChunks) {
   ExpectReference(GetParam(), *MakeContext(Target::Best()), 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, BeamTest,
-                         testing::Values("llama", "llama_bias_tied",
-                                         "llama_f16", "llama_sharded_bf16",
-                                         "gpt2", "gpt2_hubstyle",
-                                         "gpt2_scaled"),
-                         [](const testing::TestParamInfo<const char*>& param) {
-                           return std::string(param.param);
+INSTANTIATE_TEST_SUITE_P(Models, BeamTest, testing::ValuesIn(Cases()),
+                         [](const testing::TestParamInfo<std::string>& param) {
+                           return fs::path(param.param).filename().string();
                          });
+
+// A suite without cases tests nothing.
+TEST(BeamCases, ThereAreSome) { EXPECT_GE(Cases().size(), 7u); }
 
 }  // namespace
 }  // namespace lanewise
