@@ -17,6 +17,7 @@
 namespace lanewise {
 namespace {
 
+// MetadataType, as numbers that may be out of its range.
 enum ValueType : uint32_t {
   kUint8,
   kInt8,
@@ -75,6 +76,7 @@ class MetadataReader {
   Metadata& metadata_;
   uint64_t& alignment_;
   uint64_t charged_ = 0;
+  uint32_t element_type_ = 0;  // of the last array
 };
 
 absl::Status MetadataReader::Charge(uint64_t bytes) {
@@ -140,6 +142,7 @@ absl::StatusOr<MetadataValue> MetadataReader::ReadArray() {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown type ", type, " of array elements"));
   }
+  element_type_ = type;
   if (count > reader_.remaining() / MinBytes(type)) {
     return absl::DataLossError(absl::StrCat("truncated: expected an array of ",
                                             count, " elements, found ",
@@ -261,7 +264,9 @@ absl::Status MetadataReader::ReadPair() {
   }
   const absl::Status charged = Charge(key->size() + 2 * sizeof(std::string));
   if (!charged.ok()) return in(shown, charged);
-  if (!metadata_.Insert(*std::move(key), *std::move(value))) {
+  const uint32_t stored = *type == kArray ? element_type_ : *type;
+  if (!metadata_.Insert(*std::move(key), *std::move(value),
+                        static_cast<MetadataType>(stored))) {
     return in(shown, absl::InvalidArgumentError(
                          "expected unique keys, found it twice"));
   }

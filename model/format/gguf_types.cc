@@ -49,4 +49,12 @@ const GgufType* FindGgufType(uint32_t id) {
   return &kTypes[id];
 }
 
+const GgufType* FindGgufType(DType type) {
+  const GgufType* found;
+  for (uint32_t id = 0; (found = FindGgufType(id)) != nullptr; ++id) {
+    if (found->type == type) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace lanewise

@@ -19,6 +19,8 @@ struct GgufType {
 
 // Null for an id that is not known.
 const GgufType* FindGgufType(uint32_t id);
+// Null for a type that GGUF does not have.
+const GgufType* FindGgufType(DType type);
 
 }  // namespace lanewise
 

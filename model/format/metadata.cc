@@ -51,10 +51,20 @@ absl::Status Unexpected(const Metadata& metadata, absl::string_view key,
 
 }  // namespace
 
-bool Metadata::Insert(std::string key, MetadataValue value) {
-  const auto [it, inserted] = values_.try_emplace(key, std::move(value));
+bool Metadata::Insert(std::string key, MetadataValue value, MetadataType type) {
+  const auto [it, inserted] =
+      values_.try_emplace(key, Stored{std::move(value), type});
   if (inserted) keys_.push_back(std::move(key));
   return inserted;
+}
+
+bool Metadata::Insert(std::string key, MetadataValue value) {
+  // By the order of MetadataValue: five kinds of values, five of arrays.
+  constexpr MetadataType kTypes[] = {
+      MetadataType::kBool, MetadataType::kInt64, MetadataType::kUint64,
+      MetadataType::kFloat64, MetadataType::kString};
+  const MetadataType type = kTypes[value.index() % 5];
+  return Insert(std::move(key), std::move(value), type);
 }
 
 bool Metadata::Has(absl::string_view key) const {
@@ -63,7 +73,12 @@ bool Metadata::Has(absl::string_view key) const {
 
 const MetadataValue* Metadata::Find(absl::string_view key) const {
   const auto it = values_.find(key);
-  return it == values_.end() ? nullptr : &it->second;
+  return it == values_.end() ? nullptr : &it->second.value;
+}
+
+MetadataType Metadata::TypeOf(absl::string_view key) const {
+  const auto it = values_.find(key);
+  return it == values_.end() ? MetadataType::kString : it->second.type;
 }
 
 absl::StatusOr<bool> Metadata::GetBool(absl::string_view key) const {

@@ -21,15 +21,36 @@ using MetadataValue =
                  std::vector<bool>, std::vector<int64_t>, std::vector<uint64_t>,
                  std::vector<double>, std::vector<std::string>>;
 
+// How a file stores a value (of an array: its elements), by the ids of GGUF.
+enum class MetadataType : uint32_t {
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kFloat32,
+  kBool,
+  kString,
+  kArray,  // never the type of a value here
+  kUint64,
+  kInt64,
+  kFloat64,
+};
+
 class Metadata {
  public:
   explicit Metadata(std::string file = "") : file_(std::move(file)) {}
 
   // False when the key is there already.
+  bool Insert(std::string key, MetadataValue value, MetadataType type);
+  // The same with the widest type that the value can have.
   bool Insert(std::string key, MetadataValue value);
 
   bool Has(absl::string_view key) const;
   const MetadataValue* Find(absl::string_view key) const;  // null when absent
+  // How the value is stored; the key must be there.
+  MetadataType TypeOf(absl::string_view key) const;
   const std::vector<std::string>& keys() const {
     return keys_;
   }  // in the order of the file
@@ -58,7 +79,11 @@ class Metadata {
  private:
   std::string file_;
   std::vector<std::string> keys_;
-  absl::flat_hash_map<std::string, MetadataValue> values_;
+  struct Stored {
+    MetadataValue value;
+    MetadataType type;
+  };
+  absl::flat_hash_map<std::string, Stored> values_;
 };
 
 }  // namespace lanewise
