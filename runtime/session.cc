@@ -22,16 +22,6 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Whether the rotation of a position depends on the length of the sequence, so
-// that keys of another prompt are not those of this one.
-bool DependsOnLength(const ModelSpec& spec) {
-  return std::any_of(spec.ropes.begin(), spec.ropes.end(),
-                     [](const RopeSpec& rope) {
-                       return rope.scaling == RopeSpec::Scaling::kDynamic ||
-                              rope.scaling == RopeSpec::Scaling::kLongrope;
-                     });
-}
-
 bool Cancelled(const GenerateCallbacks& callbacks) {
   return callbacks.should_cancel && callbacks.should_cancel();
 }
@@ -52,7 +42,7 @@ class GenerationSession::Run {
         const bool finished,
         session_.Prefill(
             absl::MakeConstSpan(history_).subspan(result_.cached_tokens),
-            result_.prompt_tokens, callbacks_));
+            callbacks_));
     result_.prompt_seconds = SecondsSince(start);
     if (!finished) {
       result_.finish_reason = FinishReason::kCancelled;
@@ -116,8 +106,7 @@ class GenerationSession::Run {
       if (result_.ids.size() == limit_) break;
       LANEWISE_ASSIGN_OR_RETURN(
           const bool finished,
-          session_.Prefill(absl::MakeConstSpan(history_).last(1),
-                           result_.prompt_tokens, {}));
+          session_.Prefill(absl::MakeConstSpan(history_).last(1), {}));
       (void)finished;  // nothing to cancel it
     }
     Show(stream_->Finish());
@@ -204,9 +193,7 @@ absl::StatusOr<GenerateResult> GenerationSession::Generate(
 }
 
 size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {
-  const size_t most = DependsOnLength(shared_.model->spec())
-                          ? 0
-                          : std::min(cached_ids_.size(), ids.size() - 1);
+  const size_t most = std::min(cached_ids_.size(), ids.size() - 1);
   size_t common = 0;
   while (common < most && cached_ids_[common] == ids[common]) ++common;
   cache_.Truncate(common);
@@ -215,8 +202,7 @@ size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {
 }
 
 absl::StatusOr<bool> GenerationSession::Prefill(
-    absl::Span<const int32_t> ids, size_t prompt_length,
-    const GenerateCallbacks& callbacks) {
+    absl::Span<const int32_t> ids, const GenerateCallbacks& callbacks) {
   size_t done = 0;
   while (done < ids.size()) {
     if (Cancelled(callbacks)) return false;
@@ -224,8 +210,7 @@ absl::StatusOr<bool> GenerationSession::Prefill(
     const bool last = done + rows == ids.size();
     const Executor::Entry entry{
         ids.subspan(done, rows), &cache_,
-        last ? Executor::Logits::kLast : Executor::Logits::kNone,
-        prompt_length};
+        last ? Executor::Logits::kLast : Executor::Logits::kNone};
     LANEWISE_RETURN_IF_ERROR(executor_->Forward({&entry, 1}, logits_.data()));
     cached_ids_.insert(cached_ids_.end(), entry.ids.begin(), entry.ids.end());
     done += rows;
@@ -252,7 +237,7 @@ absl::StatusOr<std::vector<float>> GenerationSession::AllLogits(
   for (size_t done = 0; done < ids.size();) {
     const size_t rows = std::min(shared_.prefill_chunk, ids.size() - done);
     const Executor::Entry entry{ids.subspan(done, rows), &cache_,
-                                Executor::Logits::kAll, ids.size()};
+                                Executor::Logits::kAll};
     LANEWISE_RETURN_IF_ERROR(
         executor_->Forward({&entry, 1}, logits.data() + done * vocab));
     done += rows;

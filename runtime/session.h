@@ -47,14 +47,12 @@ class GenerationSession : public Session {
   class Run;
 
   // Keeps what the cache has in common with `ids`, all but the last of them at
-  // most: its logits are wanted. Returns how many are kept. Nothing is kept
-  // where positions are rotated by the length of the prompt.
+  // most: its logits are wanted. Returns how many are kept.
   size_t Reuse(absl::Span<const int32_t> ids);
 
   // Runs ids that continue the sequence, in chunks; logits_ has the last one's.
   // False: cancelled.
   absl::StatusOr<bool> Prefill(absl::Span<const int32_t> ids,
-                               size_t prompt_length,
                                const GenerateCallbacks& callbacks);
 
   const SessionShared shared_;

@@ -80,32 +80,6 @@ TEST(Engine, ThreadsChunksAndCacheStateDoNotMatter) {
   }
 }
 
-TEST(Engine, RotationByLengthKeepsNothingOfAnotherPrompt) {
-  ModelFolder folder("llama");
-  folder.EditJson("config.json", [](auto& json) {
-    json["rope_parameters"] = {
-        {"rope_type", "dynamic"}, {"rope_theta", 10000.0}, {"factor", 2.0}};
-    json["max_position_embeddings"] = 16;
-  });
-  const auto engine = LoadEngine(folder.path());
-  ASSERT_NE(engine, nullptr);
-  const auto session = *engine->NewSession();
-  GenerateRequest request;
-  request.hash_logits = true;
-  request.max_tokens = 2;
-  std::string cold;
-  for (const size_t length : {12, 9, 12}) {
-    request.prompt_ids.assign(length, 7);
-    const auto result = session->Generate(request, {});
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->cached_tokens, 0u);
-    if (cold.empty()) cold = result->logits_hash;
-    if (length == 12) {
-      EXPECT_EQ(result->logits_hash, cold);
-    }
-  }
-}
-
 TEST(Engine, A8ParallelRequestsGiveOneText) {
   const auto engine = LoadEngine(kModel);
   const auto expected = engine->Generate(Prompt("def main(argc):"), {});
