@@ -26,6 +26,20 @@ bool Cancelled(const GenerateCallbacks& callbacks) {
   return callbacks.should_cancel && callbacks.should_cancel();
 }
 
+// Whether rows of sequences that count as `a` and as `b` tokens long are
+// rotated alike.
+bool SameFrequencies(const Model& model, size_t a, size_t b) {
+  for (size_t i = 0; i < model.spec().ropes.size(); ++i) {
+    const RopeTable& table = model.rope(i);
+    std::vector<float> scratch_a(table.half()), scratch_b(table.half());
+    if (table.Frequencies(a, scratch_a.data()) !=
+        table.Frequencies(b, scratch_b.data())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 // The state of one Generate call.
@@ -196,8 +210,15 @@ size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {
   const size_t most = std::min(cached_ids_.size(), ids.size() - 1);
   size_t common = 0;
   while (common < most && cached_ids_[common] == ids[common]) ++common;
+  // The cached rows counted as long as their prompt, or as they were then.
+  const size_t longest = std::max(prompt_length_, common);
+  if (!SameFrequencies(*shared_.model, prompt_length_, ids.size()) ||
+      !SameFrequencies(*shared_.model, longest, ids.size())) {
+    common = 0;
+  }
   cache_.Truncate(common);
   cached_ids_.resize(common);
+  prompt_length_ = ids.size();
   return common;
 }
 
@@ -210,7 +231,8 @@ absl::StatusOr<bool> GenerationSession::Prefill(
     const bool last = done + rows == ids.size();
     const Executor::Entry entry{
         ids.subspan(done, rows), &cache_,
-        last ? Executor::Logits::kLast : Executor::Logits::kNone};
+        last ? Executor::Logits::kLast : Executor::Logits::kNone,
+        prompt_length_};
     LANEWISE_RETURN_IF_ERROR(executor_->Forward({&entry, 1}, logits_.data()));
     cached_ids_.insert(cached_ids_.end(), entry.ids.begin(), entry.ids.end());
     done += rows;
@@ -237,7 +259,7 @@ absl::StatusOr<std::vector<float>> GenerationSession::AllLogits(
   for (size_t done = 0; done < ids.size();) {
     const size_t rows = std::min(shared_.prefill_chunk, ids.size() - done);
     const Executor::Entry entry{ids.subspan(done, rows), &cache_,
-                                Executor::Logits::kAll};
+                                Executor::Logits::kAll, ids.size()};
     LANEWISE_RETURN_IF_ERROR(
         executor_->Forward({&entry, 1}, logits.data() + done * vocab));
     done += rows;

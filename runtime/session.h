@@ -46,8 +46,10 @@ class GenerationSession : public Session {
 
   class Run;
 
-  // Keeps what the cache has in common with `ids`, all but the last of them at
-  // most: its logits are wanted. Returns how many are kept.
+  // Begins with the prompt `ids`: keeps what the cache has in common with it,
+  // all but its last token at most, for that one's logits are wanted; nothing
+  // where RoPE depends on the length and gives the kept rows other frequencies.
+  // Returns how many are kept.
   size_t Reuse(absl::Span<const int32_t> ids);
 
   // Runs ids that continue the sequence, in chunks; logits_ has the last one's.
@@ -59,6 +61,7 @@ class GenerationSession : public Session {
   std::unique_ptr<Executor> executor_;
   KvCache cache_;
   std::vector<int32_t> cached_ids_;  // whose keys and values are in cache_
+  size_t prompt_length_ = 0;         // of the last prompt, 0 before it
   std::vector<float> logits_;        // [vocab]
   SamplerScratch sampler_scratch_;
 };

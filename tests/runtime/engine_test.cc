@@ -80,6 +80,46 @@ TEST(Engine, ThreadsChunksAndCacheStateDoNotMatter) {
   }
 }
 
+TEST(Engine, A10RopeByLengthDependsOnNeitherChunksNorCacheState) {
+  ModelFolder folder("llama");
+  folder.EditJson("config.json", [](auto& json) {
+    json["max_position_embeddings"] = 24;
+    json["rope_parameters"] = {
+        {"rope_type", "dynamic"}, {"factor", 2.0}, {"rope_theta", 10000.0}};
+  });
+  GenerateRequest request;
+  for (int32_t i = 0; i < 40; ++i) request.prompt_ids.push_back(3 + 7 * i);
+  request.max_tokens = 8;
+  request.hash_logits = true;
+  GenerateRequest shorter = request, shortest = request;
+  shorter.prompt_ids.resize(30);
+  shortest.prompt_ids.resize(10);
+  std::string hash;
+  for (const size_t chunk : {1, 7, 512}) {
+    EngineOptions options;
+    options.prefill_chunk = chunk;
+    const auto engine = LoadEngine(folder.path(), options);
+    ASSERT_NE(engine, nullptr);
+    const auto session = *engine->NewSession();
+    // Other frequencies than the longer prompt's: nothing can be kept.
+    ASSERT_TRUE(session->Generate(shorter, {}).ok());
+    const auto other = session->Generate(request, {});
+    const auto cold = engine->Generate(request, {});
+    ASSERT_TRUE(other.ok() && cold.ok()) << other.status() << cold.status();
+    EXPECT_EQ(other->cached_tokens, 0u);
+    EXPECT_EQ(other->logits_hash, cold->logits_hash);
+    if (hash.empty()) hash = cold->logits_hash;
+    EXPECT_EQ(cold->logits_hash, hash);
+    // Within the original length all are alike.
+    ASSERT_TRUE(session->Generate(shortest, {}).ok());
+    GenerateRequest longer = shortest;
+    longer.prompt_ids.push_back(5);
+    const auto kept = session->Generate(longer, {});
+    ASSERT_TRUE(kept.ok());
+    EXPECT_EQ(kept->cached_tokens, 10u);
+  }
+}
+
 TEST(Engine, A8ParallelRequestsGiveOneText) {
   const auto engine = LoadEngine(kModel);
   const auto expected = engine->Generate(Prompt("def main(argc):"), {});
