@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "lanewise/beam_search_options.h"
 #include "lanewise/generation_options.h"
 
 namespace lanewise {
@@ -69,6 +70,10 @@ struct GenerateRequest {
 
   size_t max_tokens = 256;  // new tokens, at most what the context leaves
   SamplingOptions sampling;
+  // More than one beam: beam search in place of sampling. Then the processors
+  // of `sampling` act on log-probabilities, its temperature is 0, and there are
+  // no stop strings.
+  BeamOptions beams;
   std::vector<std::string> stop;  // the text ends before the first of these
   bool ignore_end = false;        // go on after end-of-text and -turn tokens
   bool hash_logits = false;       // fill GenerateResult::logits_hash
@@ -83,7 +88,8 @@ enum class FinishReason : uint8_t {
 absl::string_view FinishReasonName(FinishReason reason);
 
 struct GenerateCallbacks {
-  // New text, whole UTF-8 characters only. Returning false ends generation.
+  // New text, whole UTF-8 characters only; with beams once, at the end.
+  // Returning false ends generation.
   std::function<bool(absl::string_view text)> on_text;
   // While a prompt is computed: tokens done, tokens in all.
   std::function<void(size_t done, size_t total)> on_prompt;
@@ -91,10 +97,22 @@ struct GenerateCallbacks {
   std::function<bool()> should_cancel;
 };
 
+// One result of beam search.
+struct Hypothesis {
+  std::string text;
+  std::vector<int32_t> ids;    // new tokens, the end token included
+  double log_probability = 0;  // sum over ids, as the processors left them
+  double score = 0;            // log_probability / length ** length_penalty
+  FinishReason finish_reason = FinishReason::kLength;
+};
+
 struct GenerateResult {
   std::string text;          // what on_text was given, in one piece
   std::vector<int32_t> ids;  // new tokens, the end token included
-  std::vector<double> log_probabilities;  // of ids, of the raw distribution
+  std::vector<double> log_probabilities;  // of ids, of the raw distribution;
+                                          // empty with beams
+  std::vector<Hypothesis> hypotheses;  // with beams, best first: text and ids
+                                       // are the first one's
   size_t prompt_tokens = 0;
   size_t cached_tokens = 0;  // of the prompt, found in the session's cache
   FinishReason finish_reason = FinishReason::kLength;

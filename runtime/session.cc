@@ -18,14 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool Cancelled(const GenerateCallbacks& callbacks) {
-  return callbacks.should_cancel && callbacks.should_cancel();
-}
-
 // Whether rows of sequences that count as `a` and as `b` tokens long are
 // rotated alike.
 bool SameFrequencies(const Model& model, size_t a, size_t b) {
@@ -73,18 +65,8 @@ class GenerationSession::Run {
   absl::Status Prepare() {
     const SessionShared& shared = session_.shared_;
     LANEWISE_ASSIGN_OR_RETURN(stops_, StopStrings::Create(request_.stop));
-    LANEWISE_ASSIGN_OR_RETURN(history_, shared.prompts->Ids(request_));
+    LANEWISE_ASSIGN_OR_RETURN(history_, session_.PromptIds(request_));
     result_.prompt_tokens = history_.size();
-    if (history_.empty()) {
-      return absl::InvalidArgumentError(
-          "prompt: expected at least one token, found none");
-    }
-    if (history_.size() >= shared.context_length) {
-      return absl::OutOfRangeError(absl::StrCat(
-          "prompt: ", history_.size(),
-          " tokens do not fit into the context of ", shared.context_length,
-          " and leave room for an answer; shorten the prompt"));
-    }
     limit_ =
         std::min(request_.max_tokens, shared.context_length - history_.size());
     if (!request_.ignore_end) ends_ = shared.prompts->special().end_ids;
@@ -203,7 +185,26 @@ absl::StatusOr<std::unique_ptr<GenerationSession>> GenerationSession::Create(
 absl::StatusOr<GenerateResult> GenerationSession::Generate(
     const GenerateRequest& request, const GenerateCallbacks& callbacks) {
   const ScopedFloatEnvironment environment;
+  LANEWISE_RETURN_IF_ERROR(Validate(request.beams));
+  if (request.beams.num_beams > 1) return GenerateBeams(request, callbacks);
   return Run(this, request, callbacks).Execute();
+}
+
+absl::StatusOr<std::vector<int32_t>> GenerationSession::PromptIds(
+    const GenerateRequest& request) const {
+  LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                            shared_.prompts->Ids(request));
+  if (ids.empty()) {
+    return absl::InvalidArgumentError(
+        "prompt: expected at least one token, found none");
+  }
+  if (ids.size() >= shared_.context_length) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "prompt: ", ids.size(), " tokens do not fit into the context of ",
+        shared_.context_length,
+        " and leave room for an answer; shorten the prompt"));
+  }
+  return ids;
 }
 
 size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {

@@ -2,6 +2,7 @@
 #ifndef LANEWISE_RUNTIME_SESSION_H_
 #define LANEWISE_RUNTIME_SESSION_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,6 +17,15 @@
 #include "runtime/sampler.h"
 
 namespace lanewise {
+
+inline double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+inline bool Cancelled(const GenerateCallbacks& callbacks) {
+  return callbacks.should_cancel && callbacks.should_cancel();
+}
 
 // What all sessions of an engine share; immutable.
 struct SessionShared {
@@ -45,6 +55,14 @@ class GenerationSession : public Session {
                     std::unique_ptr<Executor> executor);
 
   class Run;
+
+  // Generate with more than one beam.
+  absl::StatusOr<GenerateResult> GenerateBeams(
+      const GenerateRequest& request, const GenerateCallbacks& callbacks);
+
+  // The prompt's ids: at least one, fewer than the context takes.
+  absl::StatusOr<std::vector<int32_t>> PromptIds(
+      const GenerateRequest& request) const;
 
   // Begins with the prompt `ids`: keeps what the cache has in common with it,
   // all but its last token at most, for that one's logits are wanted; nothing
