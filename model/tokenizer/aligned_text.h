@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "model/tokenizer/pieces.h"
 
 namespace lanewise {
 
@@ -56,11 +58,19 @@ class AlignedWriter {
     }
   }
 
-  // New bytes for old ones that begin at `begin`.
+  // New bytes for old ones that begin at `begin`. Left out where the new text
+  // would become too long: status() tells.
   void Insert(absl::string_view bytes, size_t begin) {
+    if (bytes.size() > kMaxNormalizedBytes ||
+        target_->text.size() > kMaxNormalizedBytes - bytes.size()) {
+      status_ = TooLong();
+      return;
+    }
     target_->text.append(bytes.data(), bytes.size());
     Align(begin);
   }
+
+  const absl::Status& status() const { return status_; }
 
   // To append to directly; Align follows.
   std::string* text() { return &target_->text; }
@@ -72,6 +82,7 @@ class AlignedWriter {
  private:
   AlignedText* target_;
   AlignedText old_;
+  absl::Status status_;
 };
 
 }  // namespace lanewise

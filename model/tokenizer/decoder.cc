@@ -128,6 +128,8 @@ class CtcDecoder : public Decoder {
   bool cleanup_;
 };
 
+constexpr size_t kMaxDecodedBytes = size_t{1} << 20;  // of one token
+
 class ReplaceDecoder : public Decoder {
  public:
   ReplaceDecoder(Pattern pattern, std::string content)
@@ -139,12 +141,14 @@ class ReplaceDecoder : public Decoder {
       size_t end = 0;
       const absl::Status status =
           ForEachMatch(pattern_, token, [&](size_t begin, size_t match_end) {
+            if (out.size() > kMaxDecodedBytes) return;
             out.append(token, end, begin - end);
             out.append(content_);
             end = match_end;
           });
-      // A token on which the pattern reaches its limit stays as it is.
-      if (!status.ok()) continue;
+      // A token on which the pattern reaches its limit stays as it is, and so
+      // does one that would grow without end.
+      if (!status.ok() || out.size() > kMaxDecodedBytes) continue;
       out.append(token, end, std::string::npos);
       token = std::move(out);
     }

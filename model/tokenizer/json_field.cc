@@ -49,7 +49,8 @@ JsonField JsonField::operator[](absl::string_view key) const {
     if (it != value_->end()) member = &*it;
   }
   const bool root = absl::EndsWith(path_, ": ");
-  return JsonField(member, absl::StrCat(path_, root ? "" : ".", key));
+  return JsonField(member,
+                   absl::StrCat(path_, root ? "" : ".", Printable(key, 80)));
 }
 
 JsonField JsonField::operator[](size_t index) const {

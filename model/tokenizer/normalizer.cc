@@ -1,5 +1,6 @@
 #include "model/tokenizer/normalizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/tokenizer/byte_level.h"
@@ -156,7 +157,7 @@ class ReplaceNormalizer : public Normalizer {
           end = match_end;
         });
     writer.Copy(end, old.size());
-    return status;
+    return status.ok() ? writer.status() : status;
   }
 
  private:
@@ -173,7 +174,7 @@ class PrependNormalizer : public Normalizer {
     AlignedWriter writer(text);
     writer.Insert(prefix_, 0);
     writer.Copy(0, writer.old().size());
-    return absl::OkStatus();
+    return writer.status();
   }
 
  private:
@@ -199,8 +200,10 @@ class NormalizerSequence : public Normalizer {
       : stages_(std::move(stages)) {}
 
   absl::Status Apply(AlignedText* text) const override {
+    const size_t limit = std::max(text->text.size(), kMaxNormalizedBytes);
     for (const NormalizerPtr& stage : stages_) {
       LANEWISE_RETURN_IF_ERROR(stage->Apply(text));
+      if (text->text.size() > limit) return TooLong();
     }
     return absl::OkStatus();
   }

@@ -6,9 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace lanewise {
+
+// Stages of a hostile file could let a text grow without end.
+inline constexpr size_t kMaxNormalizedBytes = size_t{1} << 26;
+
+inline absl::Status TooLong() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("normalized text: expected at most ", kMaxNormalizedBytes,
+                   " bytes, found more"));
+}
 
 struct Piece {
   size_t begin;

@@ -1,5 +1,6 @@
 #include "model/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -198,8 +199,10 @@ class PreTokenizerSequence : public PreTokenizer {
       : stages_(std::move(stages)) {}
 
   absl::Status Apply(Pieces* pieces) const override {
+    const size_t limit = std::max(pieces->text.size(), kMaxNormalizedBytes);
     for (const PreTokenizerPtr& stage : stages_) {
       LANEWISE_RETURN_IF_ERROR(stage->Apply(pieces));
+      if (pieces->text.size() > limit) return TooLong();
     }
     return absl::OkStatus();
   }

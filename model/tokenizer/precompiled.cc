@@ -41,7 +41,7 @@ class PrecompiledNormalizer : public Normalizer {
         pos = next;
       }
     }
-    return absl::OkStatus();
+    return writer.status();
   }
 
  private:

@@ -11,6 +11,7 @@
 #define LANEWISE_MODEL_TOKENIZER_REGEX_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -28,7 +29,9 @@ class Regex {
   // What one thread needs to match; may be used again, for the same regex.
   class Scratch {
    public:
-    explicit Scratch(const Regex& regex);
+    // `bytes`: of all texts it will serve. They set how many backtracking steps
+    // its matches may take together, beyond a few for each character.
+    explicit Scratch(const Regex& regex, size_t bytes = 0);
     ~Scratch();
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
@@ -47,13 +50,16 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
 
   // The first match in `subject` (valid UTF-8) that starts at `begin` (between
-  // characters) or later; false when there is none.
+  // characters) or later; false when there is none. RESOURCE_EXHAUSTED when a
+  // match, or all matches with this scratch, take too many steps.
   absl::StatusOr<bool> Find(absl::string_view subject, size_t begin,
                             Scratch& scratch, Match* match) const;
 
  private:
   struct Impl;
   Regex();
+  int MatchAt(absl::string_view subject, size_t at, uint32_t options,
+              Scratch& scratch) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -111,7 +111,7 @@ absl::Status SplitByPattern(const Pattern& pattern, SplitBehavior behavior,
                             bool invert, Pieces* pieces) {
   const Regex* regex = std::get_if<Regex>(&pattern);
   std::optional<Regex::Scratch> scratch;
-  if (regex != nullptr) scratch.emplace(*regex);
+  if (regex != nullptr) scratch.emplace(*regex, pieces->text.size());
   std::vector<Piece> out;
   out.reserve(pieces->pieces.size());
   std::vector<Run> runs;
@@ -158,7 +158,7 @@ void SplitByCharacter(absl::FunctionRef<bool(char32_t)> matches,
 absl::Status ForEachMatch(const Pattern& pattern, absl::string_view text,
                           Found found) {
   if (const Regex* regex = std::get_if<Regex>(&pattern)) {
-    Regex::Scratch scratch(*regex);
+    Regex::Scratch scratch(*regex, text.size());
     return RegexMatches(*regex, scratch, text, found);
   }
   LiteralMatches(std::get<std::string>(pattern), text, found);

@@ -12,6 +12,33 @@
 namespace lanewise {
 namespace {
 
+constexpr size_t kMaxStages = 512;
+constexpr size_t kMaxContentBytes = 1024;  // that one stage puts in
+
+// How many stages a value holds, at any depth.
+size_t CountStages(const nlohmann::json& value) {
+  if (!value.is_structured()) return 0;
+  size_t count = value.is_object() && value.contains("type");
+  for (const nlohmann::json& item : value) count += CountStages(item);
+  return count;
+}
+
+absl::StatusOr<std::string> ReadContent(const JsonField& field) {
+  LANEWISE_ASSIGN_OR_RETURN(std::string content, field.String());
+  if (content.size() <= kMaxContentBytes) return content;
+  return field.Error(absl::StrCat("at most ", kMaxContentBytes, " bytes"));
+}
+
+// One character.
+absl::StatusOr<std::string> ReadReplacement(const JsonField& field,
+                                            absl::string_view absent) {
+  LANEWISE_ASSIGN_OR_RETURN(std::string text, field.StringOr(absent));
+  size_t end = 0;
+  if (!text.empty()) NextCodePoint(text, &end);
+  if (text.empty() || end != text.size()) return field.Error("one character");
+  return text;
+}
+
 // The stages of a sequence, read one by one.
 template <typename Stage, typename Read>
 absl::StatusOr<std::vector<Stage>> ReadStages(const JsonField& list, Read read,
@@ -20,6 +47,9 @@ absl::StatusOr<std::vector<Stage>> ReadStages(const JsonField& list, Read read,
   if (depth >= kMaxStageDepth) {
     return list.Error(absl::StrCat("at most ", kMaxStageDepth,
                                    " sequences within each other"));
+  }
+  if (depth == 0 && CountStages(*list.value()) > kMaxStages) {
+    return list.Error(absl::StrCat("at most ", kMaxStages, " stages"));
   }
   std::vector<Stage> stages;
   for (size_t i = 0; i < size; ++i) {
@@ -134,11 +164,13 @@ absl::StatusOr<NormalizerPtr> ReadNormalizer(const JsonField& field,
   }
   if (type == "Replace") {
     LANEWISE_ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(field["pattern"]));
-    LANEWISE_ASSIGN_OR_RETURN(std::string content, field["content"].String());
+    LANEWISE_ASSIGN_OR_RETURN(std::string content,
+                              ReadContent(field["content"]));
     return MakeReplaceNormalizer(std::move(pattern), std::move(content));
   }
   if (type == "Prepend") {
-    LANEWISE_ASSIGN_OR_RETURN(std::string prefix, field["prepend"].String());
+    LANEWISE_ASSIGN_OR_RETURN(std::string prefix,
+                              ReadContent(field["prepend"]));
     return MakePrependNormalizer(std::move(prefix));
   }
   return UnknownStage(field, type);
@@ -165,8 +197,9 @@ absl::StatusOr<PreTokenizerPtr> ReadPreTokenizer(const JsonField& field,
     return MakeByteLevelPreTokenizer(prefix, regex);
   }
   if (type == "Metaspace") {
-    LANEWISE_ASSIGN_OR_RETURN(std::string replacement,
-                              field["replacement"].StringOr("\xE2\x96\x81"));
+    LANEWISE_ASSIGN_OR_RETURN(
+        std::string replacement,
+        ReadReplacement(field["replacement"], "\xE2\x96\x81"));
     LANEWISE_ASSIGN_OR_RETURN(const PrependScheme scheme,
                               ReadPrependScheme(field));
     LANEWISE_ASSIGN_OR_RETURN(const bool split, field["split"].BoolOr(true));
@@ -227,11 +260,11 @@ absl::StatusOr<DecoderPtr> ReadDecoder(const JsonField& field, int depth) {
     return MakeWordPieceDecoder(std::move(prefix), cleanup);
   }
   if (type == "Metaspace") {
-    LANEWISE_ASSIGN_OR_RETURN(std::string replacement,
-                              field["replacement"].StringOr("\xE2\x96\x81"));
+    LANEWISE_ASSIGN_OR_RETURN(
+        std::string replacement,
+        ReadReplacement(field["replacement"], "\xE2\x96\x81"));
     LANEWISE_ASSIGN_OR_RETURN(const PrependScheme scheme,
                               ReadPrependScheme(field));
-    if (replacement.empty()) return field["replacement"].Error("a character");
     return MakeMetaspaceDecoder(std::move(replacement), scheme);
   }
   if (type == "BPEDecoder") {
@@ -250,7 +283,8 @@ absl::StatusOr<DecoderPtr> ReadDecoder(const JsonField& field, int depth) {
   }
   if (type == "Replace") {
     LANEWISE_ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(field["pattern"]));
-    LANEWISE_ASSIGN_OR_RETURN(std::string content, field["content"].String());
+    LANEWISE_ASSIGN_OR_RETURN(std::string content,
+                              ReadContent(field["content"]));
     return MakeReplaceDecoder(std::move(pattern), std::move(content));
   }
   if (type == "Strip") {

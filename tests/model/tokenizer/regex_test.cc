@@ -136,6 +136,36 @@ TEST(Regex, LimitsAreStatuses) {
   EXPECT_EQ(match.end, 3u);
 }
 
+// Each match alone stays within its limit; from every start one follows.
+TEST(Regex, AllMatchesTogetherHaveALimit) {
+  std::string text;
+  for (int i = 0; i < 2'000; ++i) text += "ab ";
+  text += "!";
+  for (const char* pattern :
+       {"(\\s|\\w)*$|x", "(?:a?){500}a{500}", "(a{0,1000}){0,1000}b\\z"}) {
+    const auto regex = Regex::Compile(pattern);
+    ASSERT_TRUE(regex.ok()) << regex.status();
+    Regex::Scratch scratch(*regex, text.size());
+    Regex::Match match;
+    const auto found = regex->Find(text, 0, scratch, &match);
+    EXPECT_EQ(found.status().code(), absl::StatusCode::kResourceExhausted)
+        << pattern << " " << found.status();
+  }
+}
+
+TEST(Regex, LongMatchesTakeMoreStepsThanTheFreeOnes) {
+  EXPECT_EQ(FindAll("(?: |b)+(?!\\S)", std::string(50'000, ' ') + "a"),
+            Strings({std::string(49'999, ' ')}));
+  const std::string word = "a" + std::string(50'000, 'b') + "c";
+  EXPECT_EQ(FindAll("a(?:b|x)+c", " " + word), Strings({word}));
+}
+
+TEST(Regex, MessagesCutThePattern) {
+  const auto regex = Regex::Compile("(" + std::string(50'000, 'a'));
+  ASSERT_FALSE(regex.ok());
+  EXPECT_LT(regex.status().message().size(), 1000u);
+}
+
 TEST(Regex, FindsFromAPlaceAndLooksBehindIt) {
   const auto regex = Regex::Compile("(?<=a)b");
   ASSERT_TRUE(regex.ok());

@@ -318,5 +318,42 @@ TEST(TokenizerJson, Unigram) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+// Stages that together let a text grow without end, or take it.
+TEST(TokenizerJson, StagesCannotGrowATextWithoutEnd) {
+  const json tenfold = {{"type", "Replace"},
+                        {"pattern", {{"String", "a"}}},
+                        {"content", "aaaaaaaaaa"}};
+  json file = Base();
+  file["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers", json(12, tenfold)}};
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", json(12, tenfold)}};
+  const auto tokenizer = Tokenizer::FromJson(file.dump(), "f");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("aaaa", {}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_LE((*tokenizer)->Decode(Ids{1}, {}).size(), size_t{2} << 20);
+}
+
+TEST(TokenizerJson, StagesAreLimited) {
+  const json stage = {{"type", "NFC"}};
+  json inner = {{"type", "Sequence"}, {"normalizers", json(100, stage)}};
+  ExpectError("/normalizer",
+              {{"type", "Sequence"}, {"normalizers", json(10, inner)}},
+              "at most 512 stages");
+  ExpectError("/normalizer",
+              {{"type", "Prepend"}, {"prepend", std::string(2000, 'a')}},
+              "prepend: expected at most 1024 bytes");
+  ExpectError("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "ab"}},
+              "replacement: expected one character");
+}
+
+TEST(TokenizerJson, MessagesCutKeysOfTheFile) {
+  json file = Base();
+  file["model"]["vocab"][std::string(50'000, 'y')] = -1;
+  const absl::Status status = LoadStatus(file);
+  EXPECT_FALSE(status.ok());
+  EXPECT_LT(status.message().size(), 1000u) << status;
+}
+
 }  // namespace
 }  // namespace lanewise
