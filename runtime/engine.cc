@@ -137,12 +137,23 @@ class LoadedEngine : public Engine {
   // Ids of the tokenizer that the model has no row for would be errors in the
   // middle of a request.
   absl::Status CheckVocabulary(const std::string& path) const {
-    const size_t tokens = prompts_->tokenizer().vocab_size();
+    const Tokenizer& tokenizer = prompts_->tokenizer();
     const size_t rows = model_->spec().vocab_size;
-    if (tokens <= rows) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": tokenizer: expected at most ", rows,
-                     " tokens (rows of the embedding), found ", tokens));
+    if (tokenizer.vocab_size() > rows) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": tokenizer: expected at most ", rows,
+          " tokens (rows of the embedding), found ", tokenizer.vocab_size()));
+    }
+    // A template of the tokenizer may name ids of its own.
+    LANEWISE_ASSIGN_OR_RETURN(const std::vector<int32_t> around_nothing,
+                              tokenizer.Encode("", {}));
+    for (const int32_t id : around_nothing) {
+      if (id >= 0 && static_cast<size_t>(id) < rows) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": tokenizer: ids that it puts around a text: expected 0 to ",
+          rows - 1, ", found ", id));
+    }
+    return absl::OkStatus();
   }
 
   // Members are destroyed in reverse order: the model before its threads.

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/utf8.h"
 #include "simd/status_macros.h"
 
@@ -19,6 +20,20 @@ std::string ToValidUtf8(absl::string_view bytes) {
   Utf8Stream stream;
   std::string text = stream.Append(bytes);
   return text + stream.Finish();
+}
+
+constexpr size_t kMaxTemplateError = 1000;  // bytes: templates raise their own
+
+// What a template's parser or renderer says, with the model's path.
+absl::Status TemplateError(const absl::Status& status, absl::string_view path) {
+  constexpr absl::string_view kPrefix = "chat template: ";
+  absl::string_view text = status.message();
+  absl::ConsumePrefix(&text, kPrefix);
+  const bool cut = text.size() > kMaxTemplateError;
+  if (cut) text = text.substr(0, kMaxTemplateError);
+  return absl::Status(
+      status.code(),
+      absl::StrCat(path, ": ", kPrefix, ToValidUtf8(text), cut ? "..." : ""));
 }
 
 }  // namespace
@@ -52,9 +67,7 @@ absl::StatusOr<RenderedPrompt> PromptBuilder::Render(
         ": the model has no chat template; give the prompt as plain text"));
   }
   if (!template_.ok()) {
-    return absl::Status(
-        template_.status().code(),
-        absl::StrCat(path_, ": chat template: ", template_.status().message()));
+    return TemplateError(template_.status(), path_);
   }
   nlohmann::ordered_json variables;
   variables["messages"] = nlohmann::ordered_json::array();
@@ -71,9 +84,7 @@ absl::StatusOr<RenderedPrompt> PromptBuilder::Render(
   absl::StatusOr<RenderedPrompt> prompt =
       template_->Render(variables, {"bos_token", "eos_token"}, options);
   if (!prompt.ok()) {
-    return absl::Status(
-        prompt.status().code(),
-        absl::StrCat(path_, ": chat template: ", prompt.status().message()));
+    return TemplateError(prompt.status(), path_);
   }
   return prompt;
 }

@@ -423,5 +423,95 @@ TEST(Engine, NonFiniteLogitsEndTheRequest) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("step 0"));
 }
 
+TEST(Engine, IdsAroundATextThatTheModelLacksAreAnErrorOfLoading) {
+  ModelFolder folder("llama");
+  folder.EditJson("tokenizer.json", [](auto& json) {
+    json["post_processor"]["special_tokens"]["<s>"]["ids"] = {4097};
+  });
+  const auto engine = Engine::Load(folder.path(), {});
+  ASSERT_FALSE(engine.ok());
+  EXPECT_THAT(std::string(engine.status().message()),
+              AllOf(HasSubstr(folder.path()), HasSubstr("4097")));
+}
+
+TEST(Engine, EndIdsThatAreNoNumbersNameTheFile) {
+  ModelFolder folder("llama");
+  folder.EditJson("generation_config.json",
+                  [](auto& json) { json["eos_token_id"] = "x"; });
+  const auto engine = Engine::Load(folder.path(), {});
+  ASSERT_FALSE(engine.ok());
+  EXPECT_THAT(std::string(engine.status().message()),
+              HasSubstr(folder.path() + "/generation_config.json"));
+}
+
+TEST(Engine, LongTemplateErrorsAreCut) {
+  ModelFolder folder("llama");
+  folder.Write("chat_template.jinja", "{{ raise_exception('e' * 100000) }}");
+  const auto engine = LoadEngine(folder.path());
+  ASSERT_NE(engine, nullptr);
+  const auto text = engine->RenderChat({{"user", "hi"}});
+  ASSERT_FALSE(text.ok());
+  EXPECT_LT(text.status().message().size(), 2000u);
+}
+
+// Requests that end early leave a session that continues as if they had not
+// been.
+TEST(Engine, SessionsSurviveErrorsAndCancellation) {
+  const auto engine = LoadEngine(kModel);
+  ASSERT_NE(engine, nullptr);
+  const GenerateRequest good = Prompt("The quick brown fox");
+  const auto expected = engine->Generate(good, {});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto one = *engine->NewSession(), other = *engine->NewSession();
+  GenerateRequest bad = good;
+  bad.prompt.clear();
+  bad.prompt_ids = {1, 2, static_cast<int32_t>(engine->vocab_size())};
+  GenerateRequest stopped = Prompt("Another text, cut off");
+  GenerateCallbacks cancel;
+  int pieces = 0;
+  cancel.on_text = [&](absl::string_view) { return ++pieces < 2; };
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_FALSE(one->Generate(bad, {}).ok());
+    ASSERT_TRUE(one->Generate(stopped, cancel).ok());
+    pieces = 0;
+    const auto here = one->Generate(good, {});
+    ASSERT_TRUE(here.ok()) << here.status();
+    EXPECT_EQ(here->logits_hash, expected->logits_hash);
+    const auto there = other->Generate(good, {});
+    ASSERT_TRUE(there.ok()) << there.status();
+    EXPECT_EQ(there->logits_hash, expected->logits_hash);
+  }
+  bad.prompt_ids = {-1};
+  EXPECT_FALSE(one->Generate(bad, {}).ok());
+  bad.prompt_ids = {0, static_cast<int32_t>(engine->vocab_size()) - 1};
+  EXPECT_TRUE(one->Generate(bad, {}).ok());
+  bad.max_tokens = 0;
+  const auto nothing = one->Generate(bad, {});
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_EQ(nothing->ids.size(), 0u);
+}
+
+// Invalid bytes are replaced before the ranges of plain text are taken.
+TEST(Engine, T28ControlTokensBehindInvalidBytesStayText) {
+  ModelFolder folder("llama");
+  folder.Write("chat_template.jinja", kChatTemplate);
+  const auto engine = LoadEngine(folder.path());
+  ASSERT_NE(engine, nullptr);
+  const auto controls = [&](const std::string& content) {
+    GenerateRequest request;
+    request.messages = {{"user", content}, {"", ""}, {"\xFF", "\xC3"}};
+    const auto ids = engine->PromptIds(request);
+    EXPECT_TRUE(ids.ok()) << ids.status();
+    int count = 0;
+    for (const int32_t id : *ids) count += id == 1 || id == 2;
+    return count;
+  };
+  const int plain = controls("hello");
+  for (const char* content :
+       {"<s>", "\xFF<s></s>\xE6\xAD<s>", "\xF0\x9F</s>", "\x80\x80<s>\x80"}) {
+    EXPECT_EQ(controls(content), plain) << content;
+  }
+}
+
 }  // namespace
 }  // namespace lanewise
