@@ -1,5 +1,7 @@
 // A Hugging Face folder as the tensors of a GGUF file: names and layouts by
 // the family's table.
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "model/families/family.h"
+#include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/quantize.h"
 #include "simd/status_macros.h"
@@ -21,22 +23,26 @@
 namespace lanewise {
 namespace {
 
-// Elements that lie in rows anywhere in memory.
+// Elements that lie in rows anywhere in memory, of one or several tensors of
+// the same type and row length.
 class RowsReader : public TensorReader {
  public:
-  RowsReader(TensorSource source, std::vector<const uint8_t*> rows)
-      : source_(std::move(source)), rows_(std::move(rows)) {}
+  RowsReader(DType type, uint64_t cols)
+      : bytes_(Traits(type).block_bytes), cols_(cols) {}
+
+  void Add(TensorSource source, const std::vector<const uint8_t*>& rows) {
+    sources_.push_back(std::move(source));
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+  }
 
   // The type of a folder's weights has blocks of one element.
   absl::Status Read(uint64_t begin, uint64_t count,
                     uint8_t* out) const override {
-    const uint64_t cols = source_.cols();
-    const uint64_t bytes = Traits(source_.type()).block_bytes;
     while (count > 0) {
-      const uint64_t col = begin % cols;
-      const uint64_t part = std::min(count, cols - col);
-      std::memcpy(out, rows_[begin / cols] + col * bytes, part * bytes);
-      out += part * bytes;
+      const uint64_t col = begin % cols_;
+      const uint64_t part = std::min(count, cols_ - col);
+      std::memcpy(out, rows_[begin / cols_] + col * bytes_, part * bytes_);
+      out += part * bytes_;
       begin += part;
       count -= part;
     }
@@ -44,8 +50,9 @@ class RowsReader : public TensorReader {
   }
 
  private:
-  const TensorSource source_;  // may own what rows_ point to
-  const std::vector<const uint8_t*> rows_;
+  const uint64_t bytes_, cols_;
+  std::vector<TensorSource> sources_;  // own what rows_ point to
+  std::vector<const uint8_t*> rows_;
 };
 
 // Values made here.
@@ -64,6 +71,31 @@ class ValuesReader : public TensorReader {
   const std::vector<float> values_;
 };
 
+// A part of the model: which layer, which expert of it.
+struct Scope {
+  std::optional<size_t> layer;
+  std::optional<size_t> expert;
+};
+
+// The name of a pattern there; numbers that the scope lacks stay "{}".
+std::string Expand(absl::string_view pattern, const Scope& scope) {
+  std::string name;
+  std::optional<size_t> number = scope.layer;
+  while (!pattern.empty()) {
+    const size_t at = pattern.find("{}");
+    absl::StrAppend(&name, pattern.substr(0, at));
+    if (at == absl::string_view::npos) break;
+    if (number.has_value()) {
+      absl::StrAppend(&name, *number);
+    } else {
+      name += "{}";
+    }
+    number = scope.expert;
+    pattern.remove_prefix(at + 2);
+  }
+  return name;
+}
+
 class FolderSource : public QuantizeSource {
  public:
   explicit FolderSource(const Checkpoint& checkpoint)
@@ -72,25 +104,20 @@ class FolderSource : public QuantizeSource {
   absl::Status Init(const SourceOptions& options) {
     LANEWISE_ASSIGN_OR_RETURN(family_, FindFamily(checkpoint_));
     LANEWISE_ASSIGN_OR_RETURN(spec_, ReadSpec(checkpoint_, *family_));
-    if (family_->gguf_architectures.empty()) {
-      return absl::UnimplementedError(absl::StrCat(
-          checkpoint_.path(), ": GGUF has no architecture for family ",
-          family_->name));
-    }
     LANEWISE_ASSIGN_OR_RETURN(exported_,
                               ExportModel(checkpoint_.path(), *family_, spec_));
     if (options.tokenizer) {
-      LANEWISE_RETURN_IF_ERROR(
-          ExportTokenizer(checkpoint_, spec_.vocab_size, &exported_.metadata));
+      LANEWISE_RETURN_IF_ERROR(ExportTokenizer(checkpoint_, spec_.vocab_size,
+                                               &exported_.metadata, &notices_));
     } else {
       ExportNoTokenizer(&exported_.metadata);
     }
-    LANEWISE_RETURN_IF_ERROR(AddTensors(std::nullopt));
+    AddRopeFactors();
+    LANEWISE_RETURN_IF_ERROR(AddTensors({}));
     for (size_t layer = 0; layer < spec_.layers.size(); ++layer) {
-      LANEWISE_RETURN_IF_ERROR(AddTensors(layer));
+      LANEWISE_RETURN_IF_ERROR(AddTensors({layer, {}}));
     }
-    NoteUnused();
-    return absl::OkStatus();
+    return CheckRest();
   }
 
   const Metadata& metadata() const override { return exported_.metadata; }
@@ -99,165 +126,281 @@ class FolderSource : public QuantizeSource {
 
   absl::StatusOr<std::unique_ptr<TensorReader>> Open(
       size_t index) const override {
-    const Part& part = parts_[index];
-    LANEWISE_ASSIGN_OR_RETURN(
-        TensorSource source,
-        TensorSource::Create(*part.tensor, *part.rule, /*gguf=*/false, spec_,
-                             part.layer));
-    std::vector<const uint8_t*> rows;
-    LANEWISE_RETURN_IF_ERROR(source.AppendRows(&rows));
-    LANEWISE_ASSIGN_OR_RETURN(rows, InGgufOrder(part, source, rows));
-    return std::make_unique<RowsReader>(std::move(source), std::move(rows));
+    const Item& item = items_[index];
+    if (item.parts.empty()) return std::make_unique<ValuesReader>(item.values);
+    if (AddsOne(*item.parts.front().rule)) {
+      LANEWISE_ASSIGN_OR_RETURN(TensorSource source,
+                                SourceOf(item.parts.front()));
+      LANEWISE_ASSIGN_OR_RETURN(std::vector<float> values,
+                                source.DecodeAll(checkpoint_));
+      return std::make_unique<ValuesReader>(std::move(values));
+    }
+    const SourceTensor& tensor = tensors_[index];
+    const bool vector = item.rule->cols == Dim::kOne;
+    auto reader =
+        std::make_unique<RowsReader>(tensor.type, vector ? 1 : tensor.row());
+    for (const Part& part : item.parts) {
+      LANEWISE_ASSIGN_OR_RETURN(TensorSource source, SourceOf(part));
+      std::vector<const uint8_t*> rows;
+      LANEWISE_RETURN_IF_ERROR(source.AppendRows(checkpoint_, &rows));
+      LANEWISE_ASSIGN_OR_RETURN(rows, InGgufOrder(item, part, rows));
+      reader->Add(std::move(source), rows);
+    }
+    return reader;
   }
 
   void Release(size_t index) const override {
-    checkpoint_.Release(*parts_[index].tensor);
+    for (const Part& part : items_[index].parts) {
+      checkpoint_.Release(*part.tensor);
+    }
   }
 
  private:
   struct Part {
     const Tensor* tensor;
-    const TensorRule* rule;
-    std::optional<size_t> layer;
+    const TensorRule* rule;  // of the folder
+    Scope scope;
+    bool stacked;
+  };
+  // A tensor of the file: values, or one part, or one for each expert.
+  struct Item {
+    const TensorRule* rule = nullptr;  // of the file
+    std::vector<Part> parts;
+    std::vector<float> values;
   };
 
-  // The rules of one layer, or those outside of layers.
-  absl::Status AddTensors(std::optional<size_t> layer) {
-    for (const TensorRule& rule : family_->tensors) {
-      if (rule.hugging_face.empty()) continue;
-      if (absl::StrContains(rule.hugging_face, "{}") != layer.has_value()) {
-        continue;
-      }
-      const std::string name = WithLayer(rule.hugging_face, layer);
-      const Tensor* tensor = FindPrefixed(name);
-      if (tensor == nullptr) {
-        if (!IsRequired(rule, layer)) continue;
-        return absl::NotFoundError(absl::StrCat(
-            checkpoint_.path(), ": tensor ", name, ": expected by family ",
-            family_->name, ", found none of that name"));
-      }
-      used_.insert(tensor);
-      if (rule.slot == Slot::kIgnored) continue;
-      if (!IsWanted(rule, layer)) {
-        notices_.push_back(
-            absl::StrCat(tensor->name,
-                         ": left out, since config.json says that the model "
-                         "has none of its own"));
-        continue;
-      }
-      LANEWISE_RETURN_IF_ERROR(AddTensor(*tensor, rule, layer));
+  static bool AddsOne(const TensorRule& rule) {
+    return rule.layout == TensorLayout::kAddOne;
+  }
+
+  const LayerSpec* LayerOf(const ModelSpec& spec, const Scope& scope) const {
+    return scope.layer.has_value() ? &spec.layers[*scope.layer] : nullptr;
+  }
+
+  bool IsWanted(const TensorRule& rule, const Scope& scope) const {
+    if (rule.slot == Slot::kHead && !rule.bias && spec_.head.tied) return false;
+    return HasSlot(spec_, LayerOf(spec_, scope), rule.slot, rule.bias);
+  }
+
+  absl::StatusOr<TensorSource> SourceOf(const Part& part) const {
+    return TensorSource::Create(
+        *part.tensor, *part.rule, /*gguf=*/false, spec_,
+        {LayerOf(spec_, part.scope), part.scope.expert, part.stacked});
+  }
+
+  // What the architecture's table lists for a layer, or outside of layers.
+  absl::Status AddTensors(const Scope& scope) {
+    for (const TensorRule& rule : exported_.family->tensors) {
+      if (rule.gguf.empty() || rule.slot == Slot::kIgnored) continue;
+      const bool in_layer = absl::StrContains(rule.gguf, "{}");
+      if (in_layer != scope.layer.has_value()) continue;
+      if (!IsWanted(rule, scope)) continue;
+      LANEWISE_RETURN_IF_ERROR(AddTensor(rule, scope));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddTensor(const Tensor& tensor, const TensorRule& rule,
-                         std::optional<size_t> layer) {
-    if (rule.gguf.empty()) {
-      return absl::UnimplementedError(
-          absl::StrCat(checkpoint_.path(), ": tensor ", tensor.name,
-                       ": GGUF has no place for it in architecture ",
-                       family_->gguf_architectures.front()));
-    }
-    LANEWISE_ASSIGN_OR_RETURN(
-        const TensorSource source,
-        TensorSource::Create(tensor, rule, /*gguf=*/false, spec_, layer));
+  absl::Status AddTensor(const TensorRule& rule, const Scope& scope) {
+    Item item;
+    item.rule = &rule;
+    LANEWISE_ASSIGN_OR_RETURN(item.parts, FindParts(rule, scope));
+    if (item.parts.empty()) return CheckAbsent(rule, scope);
+    const Part& first = item.parts.front();
+    LANEWISE_ASSIGN_OR_RETURN(const TensorSource source, SourceOf(first));
     SourceTensor out;
-    out.name = WithLayer(rule.gguf, layer);
-    out.original = tensor.name;
-    out.type = source.type();
-    out.shape = {source.rows()};
+    out.name = Expand(rule.gguf, scope);
+    out.original = first.tensor->name;
+    out.type = AddsOne(*first.rule) ? DType::kF32 : source.type();
+    if (IsExpertSlot(rule.slot)) out.shape.push_back(item.parts.size());
+    out.shape.push_back(source.rows());
     if (rule.cols != Dim::kOne) out.shape.push_back(source.cols());
+    for (const Part& part : item.parts) {
+      if (part.tensor->type == first.tensor->type) continue;
+      return absl::UnimplementedError(
+          absl::StrCat(part.tensor->file, ": tensor ", part.tensor->name,
+                       ": expected the type of ", first.tensor->name,
+                       ", with which it forms one tensor in GGUF, found ",
+                       Traits(part.tensor->type).name));
+    }
     tensors_.push_back(std::move(out));
-    parts_.push_back({&tensor, &rule, layer});
+    items_.push_back(std::move(item));
     return absl::OkStatus();
+  }
+
+  // One part, or one for each expert; none when the folder lacks one.
+  absl::StatusOr<std::vector<Part>> FindParts(const TensorRule& rule,
+                                              const Scope& scope) {
+    const bool experts = IsExpertSlot(rule.slot);
+    const size_t count =
+        experts ? SizeOf(Dim::kExperts, spec_, LayerOf(spec_, scope)) : 1;
+    std::vector<Part> parts;
+    for (size_t i = 0; i < count; ++i) {
+      Scope place = scope;
+      if (experts) place.expert = i;
+      LANEWISE_ASSIGN_OR_RETURN(const std::optional<Part> part,
+                                FindPart(rule, place));
+      if (!part.has_value()) return std::vector<Part>();
+      used_.insert(part->tensor);
+      parts.push_back(*part);
+    }
+    return parts;
+  }
+
+  // The folder's tensor for one of the file: that of the same line of the
+  // table, or where the line has none, of the same slot.
+  absl::StatusOr<std::optional<Part>> FindPart(const TensorRule& wanted,
+                                               const Scope& scope) const {
+    const bool same_line =
+        exported_.family == family_ && !wanted.hugging_face.empty();
+    for (const TensorRule& rule : family_->tensors) {
+      if (rule.hugging_face.empty() || rule.slot != wanted.slot ||
+          rule.bias != wanted.bias || (same_line && &rule != &wanted)) {
+        continue;
+      }
+      const std::string name = Expand(rule.hugging_face, scope);
+      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
+      if (tensor == nullptr) continue;
+      const bool stacked = scope.expert.has_value() &&
+                           name == Expand(rule.hugging_face, {scope.layer, {}});
+      return std::optional<Part>({tensor, &rule, scope, stacked});
+    }
+    return std::optional<Part>();
+  }
+
+  // Whether the file may do without a tensor: it is optional, or another one
+  // fills its slot.
+  absl::Status CheckAbsent(const TensorRule& wanted, const Scope& scope) const {
+    const bool head = wanted.slot == Slot::kHead && !wanted.bias;
+    if (head || wanted.presence == Presence::kOptional) return absl::OkStatus();
+    for (const TensorRule& rule : exported_.family->tensors) {
+      if (rule.slot != wanted.slot || rule.bias != wanted.bias ||
+          rule.gguf.empty() || &rule == &wanted) {
+        continue;
+      }
+      LANEWISE_ASSIGN_OR_RETURN(const std::optional<Part> part,
+                                FindPart(rule, scope));
+      if (part.has_value()) return absl::OkStatus();
+    }
+    return absl::NotFoundError(
+        absl::StrCat(checkpoint_.path(), ": expected a tensor for GGUF's ",
+                     Expand(wanted.gguf, scope), ", found none that family ",
+                     family_->name, " has for it"));
+  }
+
+  // Null when there is none.
+  absl::StatusOr<const Tensor*> FindPrefixed(const std::string& name) const {
+    for (const absl::string_view prefix : family_->prefixes) {
+      absl::StatusOr<const Tensor*> tensor =
+          checkpoint_.RequireTensor(absl::StrCat(prefix, name));
+      if (!absl::IsNotFound(tensor.status())) return tensor;
+    }
+    return nullptr;
   }
 
   // Puts each row of the slot where the loader looks for it in a GGUF file: it
   // is asked for that place, in a tensor of the same bytes.
   absl::StatusOr<std::vector<const uint8_t*>> InGgufOrder(
-      const Part& part, const TensorSource& source,
+      const Item& item, const Part& part,
       const std::vector<const uint8_t*>& rows) const {
-    if (part.rule->gguf_layout == TensorLayout::kPlain) return rows;
+    if (item.rule->gguf_layout == TensorLayout::kPlain || rows.empty()) {
+      return rows;
+    }
+    if (item.rule->gguf_layout != TensorLayout::kRotaryPairs) {
+      return absl::UnimplementedError(absl::StrCat(
+          part.tensor->name, ": GGUF's layout of it cannot be written"));
+    }
     Tensor stored = *part.tensor;
-    stored.shape = tensors_[&part - parts_.data()].shape;
+    stored.shape = {rows.size()};
+    if (item.rule->cols != Dim::kOne) {
+      stored.shape.push_back(
+          stored.elements() == 0 ? 0 : part.tensor->elements() / rows.size());
+    }
     LANEWISE_ASSIGN_OR_RETURN(
         TensorSource place,
-        TensorSource::Create(stored, *part.rule, /*gguf=*/true, exported_.spec,
-                             part.layer));
+        TensorSource::Create(stored, *item.rule, /*gguf=*/true, exported_.spec,
+                             {LayerOf(exported_.spec, part.scope), {}, false}));
     std::vector<const uint8_t*> places;
-    LANEWISE_RETURN_IF_ERROR(place.AppendRows(&places));
-    const size_t stride = BytesOf(source.type(), source.cols());
+    LANEWISE_RETURN_IF_ERROR(place.AppendRows(checkpoint_, &places));
+    const uint8_t* base = *std::min_element(places.begin(), places.end());
+    const size_t stride = BytesOf(stored.type, place.cols());
     std::vector<const uint8_t*> ordered(rows.size());
     for (size_t i = 0; i < rows.size(); ++i) {
-      ordered[static_cast<size_t>(places[i] - stored.data.data()) / stride] =
-          rows[i];
+      ordered[static_cast<size_t>(places[i] - base) / stride] = rows[i];
     }
     return ordered;
   }
 
-  static std::string WithLayer(absl::string_view pattern,
-                               std::optional<size_t> layer) {
-    if (!layer.has_value()) return std::string(pattern);
-    return absl::StrReplaceAll(pattern, {{"{}", absl::StrCat(*layer)}});
-  }
-
-  const Tensor* FindPrefixed(const std::string& name) const {
-    for (const absl::string_view prefix : family_->prefixes) {
-      const Tensor* tensor = checkpoint_.FindTensor(absl::StrCat(prefix, name));
-      if (tensor != nullptr) return tensor;
-    }
-    return nullptr;
-  }
-
-  bool SpecHasBias(const TensorRule& rule, size_t layer) const {
-    const LayerSpec& spec = spec_.layers[layer];
-    switch (rule.slot) {
-      case Slot::kQuery:
-      case Slot::kKey:
-      case Slot::kValue:
-      case Slot::kQkv:
-        return spec.attention.qkv_bias;
-      case Slot::kAttentionOutput:
-        return spec.attention.output_bias;
-      case Slot::kGate:
-      case Slot::kUp:
-      case Slot::kDown:
-        return spec.ffn.bias;
-      default:
-        return rule.presence == Presence::kRequired;
+  // RoPE scalings that GGUF keeps as tensors.
+  void AddRopeFactors() {
+    if (spec_.ropes.empty()) return;
+    const RopeSpec& rope = spec_.ropes.front();
+    if (rope.scaling == RopeSpec::Scaling::kLlama3) {
+      AddValues("rope_freqs.weight", RopeFactors(rope));
+    } else if (rope.scaling == RopeSpec::Scaling::kLongrope) {
+      AddValues("rope_factors_short.weight", rope.short_factors);
+      AddValues("rope_factors_long.weight", rope.long_factors);
     }
   }
 
-  bool IsRequired(const TensorRule& rule, std::optional<size_t> layer) const {
-    if (rule.slot == Slot::kHead) return false;
-    if (rule.bias && layer.has_value()) return SpecHasBias(rule, *layer);
-    return rule.presence == Presence::kRequired;
+  void AddValues(const std::string& name, std::vector<float> values) {
+    tensors_.push_back({name, name, DType::kF32, {values.size()}});
+    items_.emplace_back();
+    items_.back().values = std::move(values);
   }
 
-  bool IsWanted(const TensorRule& rule, std::optional<size_t> layer) const {
-    if (rule.slot == Slot::kHead) return !spec_.head.tied;
-    return !rule.bias || !layer.has_value() || SpecHasBias(rule, *layer);
-  }
-
-  void NoteUnused() {
-    size_t count = 0;
+  // Every tensor that the model needs has gone into the file; says what has
+  // not.
+  absl::Status CheckRest() {
+    absl::flat_hash_set<const Tensor*> known;
+    for (size_t i = 0; i <= spec_.layers.size(); ++i) {
+      Scope scope;
+      if (i > 0) scope.layer = i - 1;
+      for (const TensorRule& rule : family_->tensors) {
+        const bool in_layer = absl::StrContains(rule.hugging_face, "{}");
+        if (rule.hugging_face.empty() || in_layer != scope.layer.has_value()) {
+          continue;
+        }
+        Scope place = scope;
+        if (IsExpertSlot(rule.slot)) place.expert = 0;
+        LANEWISE_ASSIGN_OR_RETURN(
+            const Tensor* tensor,
+            FindPrefixed(Expand(rule.hugging_face, place)));
+        if (tensor == nullptr || used_.contains(tensor)) continue;
+        const bool wanted =
+            rule.slot != Slot::kIgnored && IsWanted(rule, scope);
+        if (wanted) {
+          return absl::UnimplementedError(
+              absl::StrCat(tensor->file, ": tensor ", tensor->name,
+                           ": GGUF has no place for it in architecture ",
+                           exported_.family->gguf_architectures.front()));
+        }
+        if (known.insert(tensor).second && rule.slot != Slot::kIgnored) {
+          notices_.push_back(
+              absl::StrCat(tensor->name,
+                           ": left out, since config.json says that the "
+                           "model has none of its own"));
+        }
+      }
+    }
+    size_t unknown = 0;
     const Tensor* first = nullptr;
     for (const Tensor& tensor : checkpoint_.tensors()) {
-      if (used_.contains(&tensor)) continue;
-      if (count++ == 0) first = &tensor;
+      if (used_.contains(&tensor) || known.contains(&tensor)) continue;
+      if (unknown++ == 0) first = &tensor;
     }
-    if (count == 0) return;
-    notices_.push_back(absl::StrCat("left out ", count, " tensors that family ",
-                                    family_->name,
+    if (unknown == 0) return absl::OkStatus();
+    notices_.push_back(absl::StrCat("left out ", unknown,
+                                    " tensors that family ", family_->name,
                                     " does not use, the first: ", first->name));
+    return absl::OkStatus();
   }
 
   const Checkpoint& checkpoint_;
-  const Family* family_ = nullptr;
+  const Family* family_ = nullptr;  // of the folder
   ModelSpec spec_;
   ExportedModel exported_;
   std::vector<SourceTensor> tensors_;
-  std::vector<Part> parts_;  // of each
+  std::vector<Item> items_;  // of each
   absl::flat_hash_set<const Tensor*> used_;
   std::vector<std::string> notices_;
 };

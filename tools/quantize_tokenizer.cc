@@ -28,6 +28,8 @@ constexpr char kJson[] = "tokenizer.json";
 constexpr char kWayOut[] =
     ": --no_tokenizer writes the file without a vocabulary";
 
+constexpr absl::string_view kSpace = "\xE2\x96\x81";  // SentencePiece's
+
 enum TokenType : int64_t {
   kNormal = 1,
   kUnknown = 2,
@@ -96,11 +98,12 @@ absl::Status CannotExpress(const std::string& path, absl::string_view what) {
 class TokenizerExporter {
  public:
   TokenizerExporter(const Checkpoint& folder, size_t vocab_size,
-                    Metadata* metadata)
+                    Metadata* metadata, std::vector<std::string>* notices)
       : folder_(folder),
         file_(absl::StrCat(folder.path(), "/", kJson)),
         vocab_size_(vocab_size),
-        metadata_(*metadata) {}
+        metadata_(*metadata),
+        notices_(*notices) {}
 
   absl::Status Export() {
     absl::StatusOr<json> root = folder_.ReadJson(kJson);
@@ -333,14 +336,16 @@ class TokenizerExporter {
     metadata_.Insert("tokenizer.ggml.add_bos_token", before == 1);
     metadata_.Insert("tokenizer.ggml.add_eos_token", behind == 1);
     if (sentencepiece_) {
-      LANEWISE_ASSIGN_OR_RETURN(const std::vector<int32_t> space,
-                                tokenizer_->Encode(" a", plain));
-      metadata_.Insert("tokenizer.ggml.add_space_prefix", space != inner);
+      const bool prefix =
+          !inner.empty() &&
+          absl::StartsWith(tokenizer_->TokenText(inner[0]), kSpace);
+      metadata_.Insert("tokenizer.ggml.add_space_prefix", prefix);
     }
     return absl::OkStatus();
   }
 
-  absl::Status Verify() const {
+  absl::Status Verify() {
+    bool spaces_differ = false;
     LANEWISE_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> written,
                               Tokenizer::FromMetadata(metadata_));
     for (const absl::string_view text : kProbes) {
@@ -352,13 +357,20 @@ class TokenizerExporter {
                                   tokenizer_->Encode(text, options));
         LANEWISE_ASSIGN_OR_RETURN(const std::vector<int32_t> found,
                                   written->Encode(text, options));
-        if (expected != found) {
+        if (expected == found) continue;
+        spaces_differ = true;
+        if (!absl::StartsWith(text, " ") && !absl::StartsWith(text, kSpace)) {
           return CannotExpress(
               folder_.path(),
               absl::StrCat("this tokenizer (the text \"", Escaped(text, 80),
                            "\" would get other ids)"));
         }
       }
+    }
+    if (spaces_differ) {
+      notices_.push_back(
+          "texts that begin with a space get other ids than in the folder: "
+          "GGUF's vocabularies of this kind put one more before them");
     }
     return absl::OkStatus();
   }
@@ -367,6 +379,7 @@ class TokenizerExporter {
   const std::string file_;
   const size_t vocab_size_;
   Metadata& metadata_;
+  std::vector<std::string>& notices_;
   json root_;
   const json* model_ = nullptr;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -379,8 +392,9 @@ class TokenizerExporter {
 }  // namespace
 
 absl::Status ExportTokenizer(const Checkpoint& folder, size_t vocab_size,
-                             Metadata* metadata) {
-  return TokenizerExporter(folder, vocab_size, metadata).Export();
+                             Metadata* metadata,
+                             std::vector<std::string>* notices) {
+  return TokenizerExporter(folder, vocab_size, metadata, notices).Export();
 }
 
 }  // namespace lanewise

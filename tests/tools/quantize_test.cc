@@ -21,6 +21,7 @@
 #include "model/kv_cache.h"
 #include "model/model.h"
 #include "model/tokenizer/tokenizer.h"
+#include "simd/quantize.h"
 #include "tests/model/model_folder.h"
 #include "tools/quantize_convert.h"
 #include "tools/quantize_source.h"
@@ -152,7 +153,7 @@ struct FolderCase {
 };
 constexpr FolderCase kFolders[] = {
     {"llama", true}, {"llama_bias_tied", false},    {"llama_f16", false},
-    {"gpt2", true},  {"llama_sharded_bf16", false},
+    {"gpt2", true},  {"llama_sharded_bf16", false}, {"falcon_new", false},
 };
 
 TEST_F(QuantizeTest, FoldersAsF32GiveTheFoldersLogitsBitForBit) {
@@ -169,23 +170,70 @@ TEST_F(QuantizeTest, FoldersAsF32GiveTheFoldersLogitsBitForBit) {
   }
 }
 
-// Bounds: a few times the rounding of one weight (2^-11 for F16, 2^-8 for BF16,
-// about 2^-8 for Q8_0, 2^-4 for four bits), since three layers add up.
+// The llama folder under other configurations: scalings of RoPE (that of Llama
+// 3 becomes a tensor), and a family that GGUF has as llama.
+TEST_F(QuantizeTest, OtherConfigurationsReloadBitForBit) {
+  const struct {
+    const char *model_type, *rope;
+  } kCases[] = {
+      {"llama", R"({"rope_type": "linear", "factor": 4.0})"},
+      {"llama", R"({"rope_type": "llama3", "factor": 8.0,
+                    "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                    "original_max_position_embeddings": 32})"},
+      {"llama", R"({"rope_type": "yarn", "factor": 4.0,
+                    "original_max_position_embeddings": 32})"},
+      {"mistral", R"({"rope_type": "default", "rope_theta": 1000000.0})"},
+  };
+  const std::vector<float> plain =
+      Logits(Model("llama"), ActivationType::kNative);
+  for (const auto& row : kCases) {
+    ModelFolder folder("llama");
+    folder.EditJson("config.json", [&](nlohmann::json& config) {
+      config["model_type"] = row.model_type;
+      config["rope_parameters"] = nlohmann::json::parse(row.rope);
+      config.erase("rope_theta");
+      config["sliding_window"] = nullptr;
+    });
+    Quantize(folder.path(), "F32");
+    const std::vector<float> expected =
+        Logits(folder.path(), ActivationType::kNative);
+    EXPECT_TRUE(SameBits(expected, Logits(out(), ActivationType::kNative)))
+        << row.model_type << row.rope;
+    EXPECT_FALSE(SameBits(expected, plain)) << row.rope;
+  }
+}
+
+// Bounds: a few times the rounding of one weight (2^-11 for F16, 2^-8 for BF16
+// and Q8_0, 2^-4 with four bits), since layers add up. The files' rows are
+// whole blocks of the types they are written in.
 TEST_F(QuantizeTest, OtherTypesLoadAndComeNear) {
   const struct {
     const char* type;
+    std::string model;
     double bound;
-  } kTypes[] = {{"F16", 0.003}, {"BF16", 0.02}, {"Q8_0", 0.02}, {"Q4_0", 0.5},
-                {"Q4_1", 0.5},  {"Q4_K", 0.3},  {"Q5_K", 0.3},  {"Q6_K", 0.3}};
-  for (const char* name : {"llama", "gpt2"}) {
-    const std::vector<float> expected =
-        Logits(Model(name), ActivationType::kF32);
-    for (const auto& row : kTypes) {
-      Quantize(Model(name), row.type);
-      EXPECT_LE(Difference(expected, Logits(out(), ActivationType::kF32)),
-                row.bound)
-          << name << " " << row.type;
-    }
+  } kCases[] = {
+      {"F16", Model("llama"), 0.003},
+      {"F16", Model("gpt2"), 0.003},
+      {"BF16", Model("llama"), 0.02},
+      {"BF16", Model("gpt2"), 0.02},
+      {"Q8_0", kF32, 0.03},
+      {"Q4_0", kF32, 0.3},
+      {"Q4_1", kF32, 0.3},
+      {"Q4_K", kQ4km, 0.3},
+      {"Q5_K", kQ4km, 0.15},
+      {"Q6_K", kQ4km, 0.1},
+  };
+  for (const auto& row : kCases) {
+    const std::vector<float> expected = Logits(row.model, ActivationType::kF32);
+    Quantize(row.model, row.type);
+    EXPECT_LE(Difference(expected, Logits(out(), ActivationType::kF32)),
+              row.bound)
+        << row.model << " " << row.type;
+    const auto file = MustOpen(out());
+    EXPECT_EQ(Traits(file->FindTensor("blk.0.ffn_up.weight")->type).name,
+              row.type);
+    const std::vector<float> native = Logits(out(), ActivationType::kNative);
+    EXPECT_EQ(FirstNonFinite(native.data(), native.size()), native.size());
   }
 }
 
@@ -322,7 +370,7 @@ TEST_F(QuantizeTest, WhatGgufCannotExpressIsAnError) {
       {{"--model", Model("gpt2_scaled"), "--no_tokenizer"}, "has no key for"},
       // ReLU where GGUF's GPT-2 has GELU.
       {{"--model", Model("gpt2_hubstyle"), "--no_tokenizer"},
-       "the folder says \"  ffn: 100, relu\""},
+       "the folder says \"ffn: 100, relu\""},
       {{"--model", Model("llama_bias_tied")}, "--no_tokenizer writes the file"},
       {{"--model", "tests/data/gguf/types/types.gguf"}, "cannot be decoded"},
       {{"--model", "no/such/model"}, "no/such/model"},
