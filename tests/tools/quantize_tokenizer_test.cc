@@ -82,12 +82,9 @@ TEST(QuantizeTokenizer, KindsThatGgufHas) {
   const struct {
     const char *name, *model, *pre;
   } kCases[] = {
-      {"gpt2", "gpt2", "gpt-2"},
-      {"roberta", "gpt2", "gpt-2"},
-      {"llama3", "gpt2", "llama-bpe"},
-      {"qwen2", "gpt2", "qwen2"},
-      {"o200k", "gpt2", "gpt-4o"},
-      {"starcoder", "gpt2", "smollm"},
+      {"gpt2", "gpt2", "gpt-2"},       {"roberta", "gpt2", "gpt-2"},
+      {"llama3", "gpt2", "llama-bpe"}, {"qwen2", "gpt2", "qwen2"},
+      {"o200k", "gpt2", "gpt-4o"},     {"starcoder", "gpt2", "smollm"},
   };
   for (const auto& row : kCases) {
     const Exported exported = Export(row.name);
