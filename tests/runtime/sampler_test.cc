@@ -23,6 +23,11 @@ __attribute__((noinline)) void* operator new(size_t bytes) {
   if (void* memory = std::malloc(bytes)) return memory;
   std::abort();
 }
+__attribute__((noinline)) void* operator new(size_t bytes,
+                                             const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes);
+}
 __attribute__((noinline)) void operator delete(void* memory) noexcept {
   std::free(memory);
 }
