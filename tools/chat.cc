@@ -39,7 +39,7 @@ class Conversation {
       {
         const InterruptScope interrupt;
         err_.Write("> ");
-        if (!lines.Next(&line)) break;
+        if (!lines.Next(interrupt, &line)) break;
       }
       const absl::string_view text = absl::StripAsciiWhitespace(line);
       if (text.empty()) continue;
@@ -101,7 +101,7 @@ class Conversation {
 
 }  // namespace
 
-bool LineReader::Next(std::string* line) {
+bool LineReader::Next(const InterruptScope& interrupt, std::string* line) {
   size_t searched = 0;
   while (true) {
     const size_t end = held_.find('\n', searched);
@@ -111,6 +111,7 @@ bool LineReader::Next(std::string* line) {
       return true;
     }
     searched = held_.size();
+    if (!interrupt.WaitToRead(fd_)) return false;
     char block[4096];
     const ssize_t count = read(fd_, block, sizeof(block));
     if (count > 0 && held_.size() < kMaxInputBytes) {

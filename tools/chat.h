@@ -7,6 +7,7 @@
 #include "lanewise/engine.h"
 #include "tools/cli.h"
 #include "tools/generate_options.h"
+#include "tools/interrupt.h"
 
 namespace lanewise {
 
@@ -15,9 +16,8 @@ class LineReader {
  public:
   explicit LineReader(int fd) : fd_(fd) {}
 
-  // False at the end of the input, on an error, and when a signal interrupts
-  // the wait.
-  bool Next(std::string* line);
+  // False at the end of the input, on an error, and after a Ctrl-C.
+  bool Next(const InterruptScope& interrupt, std::string* line);
 
  private:
   int fd_;

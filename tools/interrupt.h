@@ -6,9 +6,9 @@
 
 namespace lanewise {
 
-// While one exists, the first SIGINT only sets requested() and interrupts
-// blocking reads; the second ends the process. At most one at a time. A SIGINT
-// that was ignored before (a background job) stays ignored.
+// While one exists, the first SIGINT only sets requested() and ends WaitToRead;
+// the second ends the process. At most one at a time. A SIGINT that was ignored
+// before (a background job) stays ignored.
 class InterruptScope {
  public:
   InterruptScope();
@@ -17,6 +17,11 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
   bool requested() const;
+
+  // Waits until a read of `fd` would not block, then returns true; or until a
+  // SIGINT, then returns false, also when it came before the call or another
+  // thread got it. A blocking read alone would miss one that comes just before.
+  bool WaitToRead(int fd) const;
 
  private:
   struct sigaction before_;
