@@ -4,6 +4,7 @@
 #ifndef LANEWISE_TESTS_SIMD_GOLDEN_TOPIC_H_
 #define LANEWISE_TESTS_SIMD_GOLDEN_TOPIC_H_
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -36,10 +37,17 @@ class GoldenTopic {
     EXPECT_TRUE(file.ok()) << file.status();
     if (!file.ok()) return;
     for (const Tensor& tensor : file->tensors()) {
-      EXPECT_EQ(tensor.type, DType::kF32);
       GoldenArray& array = arrays_[tensor.name];
       array.values.resize(tensor.elements());
-      std::memcpy(array.values.data(), tensor.data.data(), tensor.data.size());
+      if (tensor.type == DType::kI32) {  // positions, buckets: small
+        std::vector<int32_t> integers(tensor.elements());
+        std::memcpy(integers.data(), tensor.data.data(), tensor.data.size());
+        array.values.assign(integers.begin(), integers.end());
+      } else {
+        EXPECT_EQ(tensor.type, DType::kF32);
+        std::memcpy(array.values.data(), tensor.data.data(),
+                    tensor.data.size());
+      }
       array.width = tensor.shape.empty() ? 1 : tensor.shape.back();
     }
   }
