@@ -18,35 +18,27 @@ namespace {
 // costs more than it saves.
 constexpr size_t kRowsPerTask = 16;
 
-absl::Status CheckEntry(const Executor::Entry& entry, const ModelSpec& spec) {
-  const size_t end = entry.cache->length() + entry.ids.size();
-  if (end > spec.max_positions) {
-    return absl::OutOfRangeError(
-        absl::StrCat("sequence: expected at most ", spec.max_positions,
-                     " positions (the model's limit), found ", end));
-  }
-  if (end > entry.cache->capacity()) {
-    return absl::OutOfRangeError(absl::StrCat("KV cache: expected room for ",
-                                              end, " positions, found ",
-                                              entry.cache->capacity()));
-  }
-  for (const int32_t id : entry.ids) {
-    if (id < 0 || static_cast<size_t>(id) >= spec.vocab_size) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "token id: expected 0 to ", spec.vocab_size - 1, ", found ", id));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // The largest sizes of all layers.
 struct Widths {
   size_t qkv = 0, attended = 0, ffn = 0, hidden = 0, experts = 0;
+  size_t row = 0;     // of the residual stream and what stands in for it
+  size_t memory = 0;  // of the encoder's rows
 };
 
 Widths WidestOf(const ModelSpec& spec) {
   Widths widths;
+  widths.row = std::max(spec.width, spec.token_width());
+  if (spec.head.transform.has_value()) {
+    widths.row = std::max(widths.row, spec.head.transform->width);
+  }
+  if (!spec.encoder.empty()) widths.memory = spec.encoder.front().width;
   for (const LayerSpec& layer : spec.layers) {
+    if (layer.cross.has_value()) {
+      const AttentionSpec& cross = layer.cross->attention;
+      widths.qkv = std::max({widths.qkv, cross.query_width(),
+                             cross.key_width() + cross.value_width()});
+      widths.attended = std::max(widths.attended, cross.output_width());
+    }
     const AttentionSpec& attention = layer.attention;
     widths.qkv =
         std::max(widths.qkv, attention.query_width() + attention.key_width() +
@@ -64,6 +56,19 @@ Widths WidestOf(const ModelSpec& spec) {
   return widths;
 }
 
+SinusoidSpec SinusoidsOf(const ModelSpec& spec) {
+  using Kind = PositionSpec::Kind;
+  SinusoidSpec sinusoids;
+  sinusoids.width = spec.input_width();
+  if (spec.positions.kind == Kind::kSinusoidalInterleaved) {
+    sinusoids.layout = SinusoidLayout::kInterleaved;
+  }
+  if (spec.positions.kind == Kind::kSinusoidalHalvesClosed) {
+    sinusoids.spacing = SinusoidSpacing::kClosed;
+  }
+  return sinusoids;
+}
+
 }  // namespace
 
 Executor::Executor(const Model& model, const Context& context, Options options)
@@ -74,32 +79,47 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
   options.max_rows = std::max<size_t>(options.max_rows, 1);
   auto executor =
       absl::WrapUnique(new Executor(model, context, std::move(options)));
+  const ModelSpec& spec = model.spec();
+  if (spec.bidirectional()) {
+    executor->transient_pool_ = KvPagePool::CreateForOneLayer(
+        spec, executor->options_.transient_cache, ~size_t{0});
+  }
+  if (spec.positions.kind > PositionSpec::Kind::kLearned) {
+    executor->sinusoids_.emplace(SinusoidsOf(spec));
+    executor->sinusoid_row_.resize(spec.input_width());
+  }
   LANEWISE_RETURN_IF_ERROR(executor->AllocateBuffers());
   return executor;
+}
+
+absl::Status Executor::Reserve(size_t rows) {
+  if (rows <= options_.max_rows) return absl::OkStatus();
+  options_.max_rows = rows;
+  return AllocateBuffers();
 }
 
 absl::Status Executor::AllocateBuffers() {
   const ModelSpec& spec = model_.spec();
   const Widths widths = WidestOf(spec);
   size_t rope = 0, half = 0;
+  rope_offsets_.clear();
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
     rope_offsets_.push_back(rope * options_.max_rows);
     rope += model_.rope(i).half();
     half = std::max(half, model_.rope(i).half());
   }
   const size_t moe = widths.experts > 0 ? spec.width : 0;
-  const std::pair<Buffer*, size_t> buffers[] = {
-      {&residual_, std::max(spec.width, spec.token_width())},
-      {&normed_, std::max(spec.width, spec.token_width())},
-      {&qkv_, widths.qkv},
-      {&attended_, widths.attended},
-      {&hidden_, widths.hidden},
-      {&cos_, rope},
-      {&sin_, rope},
-      {&mixed_, moe},
-      {&expert_in_, moe},
-      {&expert_out_, moe},
-      {&router_, widths.experts}};
+  const std::pair<Buffer*, size_t> buffers[] = {{&residual_, widths.row},
+                                                {&normed_, widths.row},
+                                                {&qkv_, widths.qkv},
+                                                {&attended_, widths.attended},
+                                                {&hidden_, widths.hidden},
+                                                {&cos_, rope},
+                                                {&sin_, rope},
+                                                {&mixed_, moe},
+                                                {&expert_in_, moe},
+                                                {&expert_out_, moe},
+                                                {&router_, widths.experts}};
   for (const auto& [buffer, width] : buffers) {
     const size_t floats = options_.max_rows * std::max<size_t>(width, 1);
     *buffer = hwy::AllocateAligned<float>(floats);
@@ -111,7 +131,7 @@ absl::Status Executor::AllocateBuffers() {
   }
   LANEWISE_RETURN_IF_ERROR(activations_.Reserve(
       options_.max_rows,
-      std::max({spec.width, spec.token_width(), widths.attended, widths.ffn})));
+      std::max({widths.row, widths.memory, widths.attended, widths.ffn})));
   sequences_.reserve(options_.max_rows);
   rope_scratch_.resize(half);
   routes_.resize(widths.experts);
@@ -120,11 +140,80 @@ absl::Status Executor::AllocateBuffers() {
   return absl::OkStatus();
 }
 
+size_t Executor::RowsOf(const Entry& entry) const {
+  return entry.vectors.empty()
+             ? entry.ids.size()
+             : entry.vectors.size() / model_.spec().token_width();
+}
+
+absl::Status Executor::CheckTokens(const Entry& entry) const {
+  const ModelSpec& spec = model_.spec();
+  if (entry.vectors.size() % spec.token_width() != 0 ||
+      (!entry.vectors.empty() && !entry.ids.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input: expected ids or whole vectors of ",
+                     spec.token_width(), " values, found ", entry.ids.size(),
+                     " ids and ", entry.vectors.size(), " values"));
+  }
+  if (spec.input != InputKind::kTokens && !entry.ids.empty()) {
+    return absl::InvalidArgumentError(
+        "input: expected vectors, since the model has no token embedding, "
+        "found ids");
+  }
+  for (const int32_t id : entry.ids) {
+    if (id < 0 || static_cast<size_t>(id) >= spec.vocab_size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "token id: expected 0 to ", spec.vocab_size - 1, ", found ", id));
+    }
+  }
+  if (entry.type_ids.empty()) return absl::OkStatus();
+  if (entry.type_ids.size() != RowsOf(entry)) {
+    return absl::InvalidArgumentError(absl::StrCat("token types: expected ",
+                                                   RowsOf(entry), ", found ",
+                                                   entry.type_ids.size()));
+  }
+  const size_t types = std::max<size_t>(spec.token_types, 1);
+  for (const int32_t type : entry.type_ids) {
+    if (type < 0 || static_cast<size_t>(type) >= types) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "token type: expected 0 to ", types - 1, ", found ", type));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::CheckEntry(const Entry& entry) const {
+  const ModelSpec& spec = model_.spec();
+  if ((entry.cache == nullptr) != spec.bidirectional()) {
+    return absl::InvalidArgumentError(
+        spec.bidirectional()
+            ? "KV cache: expected none for a bidirectional model, found one"
+            : "KV cache: expected one for a causal model, found none");
+  }
+  if (!spec.encoder.empty() && entry.memory == nullptr) {
+    return absl::InvalidArgumentError(
+        "memory: expected the encoder's keys and values, found none");
+  }
+  const size_t first = entry.cache == nullptr ? 0 : entry.cache->length();
+  const size_t end = first + RowsOf(entry);
+  if (end > spec.max_positions) {
+    return absl::OutOfRangeError(
+        absl::StrCat("sequence: expected at most ", spec.max_positions,
+                     " positions (the model's limit), found ", end));
+  }
+  if (entry.cache != nullptr && end > entry.cache->capacity()) {
+    return absl::OutOfRangeError(absl::StrCat("KV cache: expected room for ",
+                                              end, " positions, found ",
+                                              entry.cache->capacity()));
+  }
+  return CheckTokens(entry);
+}
+
 absl::Status Executor::Check(absl::Span<const Entry> batch) const {
   size_t rows = 0;
   for (const Entry& entry : batch) {
-    LANEWISE_RETURN_IF_ERROR(CheckEntry(entry, model_.spec()));
-    rows += entry.ids.size();
+    LANEWISE_RETURN_IF_ERROR(CheckEntry(entry));
+    rows += RowsOf(entry);
   }
   if (rows > options_.max_rows) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -133,12 +222,16 @@ absl::Status Executor::Check(absl::Span<const Entry> batch) const {
   return absl::OkStatus();
 }
 
-absl::Status Executor::Forward(absl::Span<const Entry> batch, float* logits) {
+absl::Status Executor::Forward(absl::Span<const Entry> batch,
+                               const Outputs& outputs) {
   LANEWISE_RETURN_IF_ERROR(Check(batch));
   const ScopedFloatEnvironment environment;
   rows_ = 0;
-  for (const Entry& entry : batch) rows_ += entry.ids.size();
+  for (const Entry& entry : batch) rows_ += RowsOf(entry);
   if (rows_ == 0) return absl::OkStatus();
+  if (transient_pool_ != nullptr) {
+    LANEWISE_RETURN_IF_ERROR(ReserveTransient(batch));
+  }
   Embed(batch);
   FillRope(batch);
   if (options_.observer) options_.observer(0, residual_.get());
@@ -146,30 +239,53 @@ absl::Status Executor::Forward(absl::Span<const Entry> batch, float* logits) {
     RunLayer(layer, batch);
     if (options_.observer) options_.observer(layer + 1, residual_.get());
   }
-  for (const Entry& entry : batch) entry.cache->Advance(entry.ids.size());
-  RunHead(batch, logits);
+  for (const Entry& entry : batch) {
+    if (entry.cache != nullptr) entry.cache->Advance(RowsOf(entry));
+  }
+  RunHead(batch, outputs);
   return absl::OkStatus();
 }
 
 void Executor::RunLayer(size_t layer, absl::Span<const Entry> batch) {
   const LayerSpec& spec = model_.spec().layers[layer];
-  const LayerWeights& weights = model_.weights().layers[layer];
+  const LayerWeights& weights = model_.layer_weights(layer);
   const size_t attended = spec.attention.output_width();
-  const size_t width = model_.spec().width;
-  const auto add_attention = [&] {
-    AddSublayer(spec.attention_norms, weights.attention_norms,
-                &weights.attention_output,
-                {attended_.get(), attended, rows_, attended});
-  };
   const float* input =
       NormedInput(spec.attention_norms.input, weights.attention_norms.input);
   RunAttention(layer, batch, input);
-  if (!spec.parallel) add_attention();
-  if (!spec.parallel || spec.ffn_norms.input.has_value()) {
+  // A parallel one reads what attention reads, before that is added.
+  if (spec.parallel) RunFeedForward(layer, input);
+  AddSublayer(spec.attention_norms, weights.attention_norms,
+              &weights.attention_output,
+              {attended_.get(), attended, rows_, attended});
+  if (spec.cross.has_value()) {
+    const AttentionSpec& cross = spec.cross->attention;
+    input = NormedInput(spec.cross->norms.input, weights.cross.norms.input);
+    RunCrossAttention(layer, batch, input);
+    AddSublayer(
+        spec.cross->norms, weights.cross.norms, &weights.cross.output,
+        {attended_.get(), cross.output_width(), rows_, cross.output_width()});
+  }
+  if (!spec.parallel) RunFeedForward(layer, nullptr);
+  AddFeedForward(layer);
+}
+
+// hidden_ or mixed_ = feed-forward of `shared_input` or, without it or with a
+// norm of its own, of the residual stream.
+void Executor::RunFeedForward(size_t layer, const float* shared_input) {
+  const LayerSpec& spec = model_.spec().layers[layer];
+  const LayerWeights& weights = model_.layer_weights(layer);
+  const float* input = shared_input;
+  if (input == nullptr || spec.ffn_norms.input.has_value()) {
     input = NormedInput(spec.ffn_norms.input, weights.ffn_norms.input);
   }
   RunFfn(layer, input);
-  if (spec.parallel) add_attention();
+}
+
+void Executor::AddFeedForward(size_t layer) {
+  const LayerSpec& spec = model_.spec().layers[layer];
+  const LayerWeights& weights = model_.layer_weights(layer);
+  const size_t width = model_.spec().width;
   if (spec.ffn.moe.has_value()) {
     AddSublayer(spec.ffn_norms, weights.ffn_norms, nullptr,
                 {mixed_.get(), width, rows_, width});
@@ -189,81 +305,21 @@ void Executor::ForRows(size_t rows,
   });
 }
 
-void Executor::Embed(absl::Span<const Entry> batch) {
-  const ModelSpec& spec = model_.spec();
-  const Weights& weights = model_.weights();
-  const size_t width = spec.token_width();
-  const bool project = spec.embedding_width.has_value();
-  float* const embedded = project ? normed_.get() : residual_.get();
-  size_t row = 0;
-  for (const Entry& entry : batch) {
-    for (const int32_t id : entry.ids) {
-      DecodeRow(weights.token_embedding, static_cast<size_t>(id),
-                embedded + row++ * width);
-    }
-  }
-  if (spec.embedding_scale != 1.0f) {
-    Scale(context_.target(), spec.embedding_scale, rows_ * width, embedded);
-  }
-  if (project) {
-    Project(weights.embedding_in, {embedded, width, rows_, width},
-            residual_.get(), spec.width, false);
-  }
-  if (spec.positions.kind == PositionSpec::Kind::kLearned) AddPositions(batch);
-  if (spec.embedding_norm.has_value()) {
-    Norm(*spec.embedding_norm, weights.embedding_norm, residual_.get(), rows_,
-         residual_.get());
-  }
-}
-
-void Executor::AddPositions(absl::Span<const Entry> batch) {
-  const size_t width = model_.spec().width;
-  const float* table = model_.weights().position_embedding.data() +
-                       model_.spec().positions.offset * width;
-  float* x = residual_.get();
-  for (const Entry& entry : batch) {
-    const size_t floats = entry.ids.size() * width;
-    AddTo(context_.target(), table + entry.cache->length() * width, floats, x);
-    x += floats;
-  }
-}
-
-void Executor::FillRope(absl::Span<const Entry> batch) {
-  for (size_t i = 0; i < model_.spec().ropes.size(); ++i) {
-    const RopeTable& table = model_.rope(i);
-    size_t offset = rope_offsets_[i];
-    for (const Entry& entry : batch) {
-      const size_t first = entry.cache->length();
-      const size_t prompt = entry.prompt_length > 0 ? entry.prompt_length
-                                                    : first + entry.ids.size();
-      size_t length = 0;
-      absl::Span<const float> frequencies;
-      for (size_t j = first; j < first + entry.ids.size(); ++j) {
-        if (length != std::max(prompt, j + 1)) {
-          length = std::max(prompt, j + 1);
-          frequencies = table.Frequencies(length, rope_scratch_.data());
-        }
-        table.Fill(frequencies, j, cos_.get() + offset, sin_.get() + offset);
-        offset += table.half();
-      }
-    }
-  }
-}
-
 const float* Executor::NormedInput(const std::optional<NormSpec>& spec,
                                    const NormWeights& weights) {
   if (!spec.has_value()) return residual_.get();
-  Norm(*spec, weights, residual_.get(), rows_, normed_.get());
+  Norm(*spec, weights, residual_.get(), {rows_, model_.spec().width},
+       normed_.get());
   return normed_.get();
 }
 
 void Executor::Norm(const NormSpec& spec, const NormWeights& weights,
-                    const float* x, size_t rows, float* out) {
-  const size_t width = model_.spec().width;
+                    const float* x, const RowShape& shape, float* out) {
+  const size_t width = shape.width;
   const float* weight =
       weights.weight.empty() ? nullptr : weights.weight.data();
   const float* bias = weights.bias.empty() ? nullptr : weights.bias.data();
-  ForRows(rows, [&](size_t row) {
+  ForRows(shape.rows, [&](size_t row) {
     if (spec.kind == NormKind::kRmsNorm) {
       RmsNorm(context_.target(), x + row * width, weight, spec.eps, width,
               out + row * width);
@@ -311,14 +367,15 @@ void Executor::AddSublayer(const SublayerNorms& norms,
     output = nullptr;
   }
   if (norms.output.has_value()) {
-    Norm(*norms.output, norm_weights.output, output, rows_, normed_.get());
+    Norm(*norms.output, norm_weights.output, output, {rows_, width},
+         normed_.get());
     output = normed_.get();
   }
   if (output != nullptr) {
     AddTo(context_.target(), output, rows_ * width, residual_.get());
   }
   if (norms.after.has_value()) {
-    Norm(*norms.after, norm_weights.after, residual_.get(), rows_,
+    Norm(*norms.after, norm_weights.after, residual_.get(), {rows_, width},
          residual_.get());
   }
 }
@@ -329,60 +386,6 @@ float* Executor::Scratch(size_t floats) {
     scratch_floats_ = floats;
   }
   return scratch_.get();
-}
-
-// Moves the rows that are asked for to the front of normed_ and counts them.
-size_t Executor::GatherHeadRows(absl::Span<const Entry> batch) {
-  const size_t width = model_.spec().width;
-  size_t wanted = 0, row = 0;
-  for (const Entry& entry : batch) {
-    const size_t rows = entry.ids.size();
-    size_t first = rows;
-    if (entry.logits == Logits::kAll) first = 0;
-    if (entry.logits == Logits::kLast && rows > 0) first = rows - 1;
-    std::memcpy(normed_.get() + wanted * width,
-                residual_.get() + (row + first) * width,
-                (rows - first) * width * sizeof(float));
-    wanted += rows - first;
-    row += rows;
-  }
-  return wanted;
-}
-
-void Executor::RunHead(absl::Span<const Entry> batch, float* logits) {
-  const ModelSpec& spec = model_.spec();
-  const Weights& weights = model_.weights();
-  const size_t wanted = GatherHeadRows(batch);
-  if (wanted == 0) return;
-  if (spec.final_norm.has_value()) {
-    Norm(*spec.final_norm, weights.final_norm, normed_.get(), wanted,
-         normed_.get());
-  }
-  const float* input = normed_.get();
-  const size_t width = spec.token_width();
-  if (spec.embedding_width.has_value()) {
-    Project(weights.embedding_out, {input, spec.width, wanted, spec.width},
-            residual_.get(), width, false);
-    input = residual_.get();
-  }
-  const PackedMatrix& head =
-      spec.head.tied ? weights.token_embedding : weights.head.parts.front();
-  activations_.Prepare(context_, input, width, wanted, width,
-                       RepresentationFor(options_.activations, head.type()));
-  MatMulEpilogue epilogue;
-  if (spec.head.bias) epilogue.bias = weights.head.bias.data();
-  MatMul(context_, activations_, options_.activations, head, logits,
-         spec.vocab_size, epilogue);
-  if (spec.head.scale == 1.0f && spec.head.softcap == 0.0f) return;
-  ForRows(wanted, [&](size_t row) {
-    float* x = logits + row * spec.vocab_size;
-    if (spec.head.scale != 1.0f) {
-      Scale(context_.target(), spec.head.scale, spec.vocab_size, x);
-    }
-    if (spec.head.softcap > 0.0f) {
-      SoftCap(context_.target(), spec.head.softcap, spec.vocab_size, x);
-    }
-  });
 }
 
 }  // namespace lanewise

@@ -7,6 +7,20 @@
 //   Executor::Entry entry{ids, &cache, Executor::Logits::kLast};
 //   LANEWISE_RETURN_IF_ERROR(executor->Forward({&entry, 1}, logits));
 //
+// A bidirectional stack (an encoder) needs no cache, but each sequence whole:
+//
+//   Executor::Entry entry{ids, nullptr, Executor::Logits::kAll};
+//   Executor::Outputs outputs;
+//   outputs.hidden = hidden;  // [ids, width]
+//   LANEWISE_RETURN_IF_ERROR(executor->Forward({&entry, 1}, outputs));
+//
+// A decoder with cross-attention reads the encoder's rows from a cache of their
+// keys and values, filled once:
+//
+//   KvCache memory(KvPagePool::CreateForMemory(spec, type, max_bytes));
+//   LANEWISE_RETURN_IF_ERROR(decoder->FillMemory(hidden, &memory));
+//   entry.memory = &memory;
+//
 // Rows of all sequences are packed, so padding costs nothing. Logits do not
 // depend, in any bit, on which sequences share a batch, on how a prompt is cut
 // into chunks, on the number of threads, or (with FMA) on the target.
@@ -27,6 +41,7 @@
 #include "hwy/aligned_allocator.h"
 #include "model/kv_cache.h"
 #include "model/model.h"
+#include "model/position_tables.h"
 #include "simd/attention.h"
 #include "simd/context.h"
 #include "simd/matmul.h"
@@ -38,24 +53,41 @@ class Executor {
   struct Options {
     ActivationType activations = ActivationType::kNative;
     size_t max_rows = 512;  // of one Forward, over all sequences
+    // Of keys and values that live for one Forward only: bidirectional stacks.
+    CacheType transient_cache = CacheType::kF32;
 
     // Where set, called with the residual stream of all rows: index 0 after
     // the embedding, i + 1 after layer i (before the final norm). [rows, width]
     std::function<void(size_t index, const float* rows)> observer;
   };
 
+  // Rows that the head reads; where it pools (HeadSpec::pooling) every choice
+  // but kNone gives one row a sequence.
   enum class Logits : uint8_t { kNone, kLast, kAll };
 
   // Tokens that continue one sequence: position of ids[0] is cache->length().
+  // A bidirectional stack has a null cache.
   struct Entry {
     absl::Span<const int32_t> ids;
-    KvCache* cache;
+    KvCache* cache = nullptr;
     Logits logits = Logits::kLast;
     // Of the whole prompt, where ids are only a part of it or go on after it;
     // 0: ids end the prompt. Matters to RoPE that depends on the length: a row
     // of the prompt has the frequencies of that length, a later one those of
     // its position + 1.
     size_t prompt_length = 0;
+    absl::Span<const int32_t> type_ids = {};  // of ids; empty: all 0
+    // In place of ids: rows [rows, width] as the embedding would give them,
+    // before scale, positions and norm.
+    absl::Span<const float> vectors = {};
+    const KvCache* memory = nullptr;  // for cross-attention
+  };
+
+  struct Outputs {
+    // [rows asked for, spec.head_width()], in the order of the entries; may be
+    // null when none are asked for.
+    float* logits = nullptr;
+    float* hidden = nullptr;  // [all rows, width] after the final norm; or null
   };
 
   // `model` and `context` must outlive the executor. RESOURCE_EXHAUSTED when
@@ -64,12 +96,25 @@ class Executor {
       const Model& model, const Context& context, Options options);
 
   // Runs all entries (each with another cache, capacity reserved) and advances
-  // their caches. logits: [rows asked for, vocab_size], in the order of the
-  // entries; may be null when none are asked for. INVALID_ARGUMENT for ids
-  // outside the vocabulary, OUT_OF_RANGE for positions beyond the model's or
-  // the cache's; then nothing has changed. Allocates nothing once the
-  // attention scratch has grown to the context in use.
-  absl::Status Forward(absl::Span<const Entry> batch, float* logits);
+  // their caches. INVALID_ARGUMENT for ids outside the vocabulary, OUT_OF_RANGE
+  // for positions beyond the model's or the cache's; then nothing has changed.
+  // Allocates nothing once the attention scratch has grown to the context in
+  // use.
+  absl::Status Forward(absl::Span<const Entry> batch, const Outputs& outputs);
+  absl::Status Forward(absl::Span<const Entry> batch, float* logits) {
+    Outputs outputs;
+    outputs.logits = logits;
+    return Forward(batch, outputs);
+  }
+
+  // Appends the keys and values of encoder rows [rows, width of the encoder] to
+  // `memory`, whose pool is KvPagePool::CreateForMemory of the model's spec.
+  // RESOURCE_EXHAUSTED when the pool has no page left.
+  absl::Status FillMemory(absl::Span<const float> rows, KvCache* memory);
+
+  // Makes room for this many rows of one Forward. RESOURCE_EXHAUSTED when they
+  // do not fit into memory; the executor is of no more use then.
+  absl::Status Reserve(size_t rows);
 
   const Options& options() const { return options_; }
   const Model& model() const { return model_; }
@@ -85,21 +130,46 @@ class Executor {
     size_t cols;
   };
 
+  struct RowShape {
+    size_t rows;
+    size_t width;
+  };
+
   Executor(const Model& model, const Context& context, Options options);
   absl::Status AllocateBuffers();
+  size_t RowsOf(const Entry& entry) const;
+  absl::Status CheckEntry(const Entry& entry) const;
+  absl::Status CheckTokens(const Entry& entry) const;
   absl::Status Check(absl::Span<const Entry> batch) const;
-  void Embed(absl::Span<const Entry> batch);
-  void AddPositions(absl::Span<const Entry> batch);
-  void FillRope(absl::Span<const Entry> batch);
   void RunLayer(size_t layer, absl::Span<const Entry> batch);
-  void RunHead(absl::Span<const Entry> batch, float* logits);
-  size_t GatherHeadRows(absl::Span<const Entry> batch);
+  void RunFeedForward(size_t layer, const float* shared_input);
+  void AddFeedForward(size_t layer);
+
+  // executor_input.cc
+  void Embed(absl::Span<const Entry> batch);
+  void EmbedTokens(absl::Span<const Entry> batch, float* out);
+  void AddPositions(absl::Span<const Entry> batch, float* rows);
+  void AddTokenTypes(absl::Span<const Entry> batch, float* rows);
+  void FillRope(absl::Span<const Entry> batch);
+
+  // executor_head.cc
+  void RunHead(absl::Span<const Entry> batch, const Outputs& outputs);
+  size_t GatherHeadRows(absl::Span<const Entry> batch, const float* rows);
+  const float* TransformHeadRows(const float* rows, size_t count);
+  void FinishLogits(size_t rows, float* logits);
 
   // executor_attention.cc: attended_ = attention of the rows `input` [rows_,
   // width], without the output projection.
   void RunAttention(size_t layer, absl::Span<const Entry> batch,
                     const float* input);
   void PrepareQkv(size_t layer, float* row, size_t index);
+  absl::Status ReserveTransient(absl::Span<const Entry> batch);
+  AttentionParams ParamsOf(const AttentionSpec& spec, const KvShape& shape,
+                           const LayerWeights& weights) const;
+  // attended_ = cross-attention of the rows `input`.
+  void RunCrossAttention(size_t layer, absl::Span<const Entry> batch,
+                         const float* input);
+  void Attend(const AttentionParams& params);
   void NormHeads(const AttentionSpec& spec, const LayerWeights& weights,
                  float* row) const;
 
@@ -123,9 +193,9 @@ class Executor {
   // `x` after the norm, in normed_; x itself without one.
   const float* NormedInput(const std::optional<NormSpec>& spec,
                            const NormWeights& weights);
-  // out [rows, width] = norm(x [rows, width]); out may be x.
+  // out = norm(x), both [rows, width] without gaps; out may be x.
   void Norm(const NormSpec& spec, const NormWeights& weights, const float* x,
-            size_t rows, float* out);
+            const RowShape& shape, float* out);
   // out [in.rows, projection.rows()] (row stride ldc) = projection of `in`, or
   // with `accumulate` added to what is there.
   void Project(const Projection& projection, const RowView& in, float* out,
@@ -156,6 +226,12 @@ class Executor {
   std::vector<std::vector<Routed>> routes_;  // of each expert; rows ascend
   std::vector<Routed> shared_routes_;
   std::vector<AttentionSequence> sequences_;
+  std::optional<SinusoidTable> sinusoids_;
+  std::vector<float> sinusoid_row_;  // [input_width()]
+  // Keys and values of one layer at a time, of each entry of a bidirectional
+  // batch.
+  std::shared_ptr<KvPagePool> transient_pool_;
+  std::vector<KvCache> transient_;
   Activations activations_;
 };
 

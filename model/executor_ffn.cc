@@ -49,7 +49,7 @@ void Executor::RunFfn(size_t layer, const float* input) {
   const FfnSpec& ffn = model_.spec().layers[layer].ffn;
   const size_t width = model_.spec().width;
   if (ffn.moe.has_value()) return RunMoe(layer, input);
-  Hidden(ffn, ffn.width, model_.weights().layers[layer].ffn.in,
+  Hidden(ffn, ffn.width, model_.layer_weights(layer).ffn.in,
          {input, width, rows_, width});
 }
 
@@ -59,8 +59,8 @@ void Executor::Route(size_t layer, const float* input) {
   const MoeSpec& moe = *model_.spec().layers[layer].ffn.moe;
   const size_t width = model_.spec().width;
   const Target& target = context_.target();
-  Project(model_.weights().layers[layer].moe.router,
-          {input, width, rows_, width}, router_.get(), moe.experts, false);
+  Project(model_.layer_weights(layer).moe.router, {input, width, rows_, width},
+          router_.get(), moe.experts, false);
   for (std::vector<Routed>& route : routes_) route.clear();
   for (size_t row = 0; row < rows_; ++row) {
     float* logits = router_.get() + row * moe.experts;
@@ -109,7 +109,7 @@ void Executor::MixIn(const FfnSpec& ffn, size_t width,
 
 void Executor::RunMoe(size_t layer, const float* input) {
   const FfnSpec& ffn = model_.spec().layers[layer].ffn;
-  const MoeWeights& weights = model_.weights().layers[layer].moe;
+  const MoeWeights& weights = model_.layer_weights(layer).moe;
   const size_t width = model_.spec().width;
   Route(layer, input);
   std::memset(mixed_.get(), 0, rows_ * width * sizeof(float));

@@ -17,23 +17,59 @@ size_t PagesFor(size_t positions) {
   return positions / kKeysPerPage + (positions % kKeysPerPage != 0);
 }
 
+KvShape ShapeOf(const AttentionSpec& attention, CacheType type) {
+  return {attention.kv_heads, attention.head_dim, attention.value_dim, type};
+}
+
+std::vector<KvShape> ShapesOf(const ModelSpec& spec, CacheType type) {
+  std::vector<KvShape> shapes;
+  for (const LayerSpec& layer : spec.layers) {
+    shapes.push_back(ShapeOf(layer.attention, type));
+  }
+  return shapes;
+}
+
 }  // namespace
+
+std::shared_ptr<KvPagePool> KvPagePool::CreateFor(std::vector<KvShape> shapes,
+                                                  CacheType type, bool shared,
+                                                  size_t max_bytes) {
+  std::shared_ptr<KvPagePool> pool(new KvPagePool);
+  pool->type_ = type;
+  for (const KvShape& shape : shapes) {
+    const size_t bytes =
+        (shape.page_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    pool->layer_offsets_.push_back(shared ? 0 : pool->page_bytes_);
+    pool->page_bytes_ =
+        shared ? std::max(pool->page_bytes_, bytes) : pool->page_bytes_ + bytes;
+  }
+  pool->shapes_ = std::move(shapes);
+  pool->max_pages_ = max_bytes / std::max<size_t>(pool->page_bytes_, 1);
+  return pool;
+}
 
 std::shared_ptr<KvPagePool> KvPagePool::Create(const ModelSpec& spec,
                                                CacheType type,
                                                size_t max_bytes) {
-  std::shared_ptr<KvPagePool> pool(new KvPagePool);
-  pool->type_ = type;
+  return CreateFor(ShapesOf(spec, type), type, false, max_bytes);
+}
+
+std::shared_ptr<KvPagePool> KvPagePool::CreateForOneLayer(const ModelSpec& spec,
+                                                          CacheType type,
+                                                          size_t max_bytes) {
+  return CreateFor(ShapesOf(spec, type), type, true, max_bytes);
+}
+
+std::shared_ptr<KvPagePool> KvPagePool::CreateForMemory(const ModelSpec& spec,
+                                                        CacheType type,
+                                                        size_t max_bytes) {
+  std::vector<KvShape> shapes;
   for (const LayerSpec& layer : spec.layers) {
-    const KvShape shape{layer.attention.kv_heads, layer.attention.head_dim,
-                        layer.attention.value_dim, type};
-    pool->layer_offsets_.push_back(pool->page_bytes_);
-    pool->shapes_.push_back(shape);
-    pool->page_bytes_ +=
-        (shape.page_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    shapes.push_back(layer.cross.has_value()
+                         ? ShapeOf(layer.cross->attention, type)
+                         : KvShape{0, 0, 0, type});
   }
-  pool->max_pages_ = max_bytes / std::max<size_t>(pool->page_bytes_, 1);
-  return pool;
+  return CreateFor(std::move(shapes), type, false, max_bytes);
 }
 
 absl::StatusOr<uint8_t*> KvPagePool::Allocate() {

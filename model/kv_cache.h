@@ -40,6 +40,16 @@ class KvPagePool {
   static std::shared_ptr<KvPagePool> Create(const ModelSpec& spec,
                                             CacheType type, size_t max_bytes);
 
+  // Pages for what the cross-attention of `spec`'s layers reads.
+  static std::shared_ptr<KvPagePool> CreateForMemory(const ModelSpec& spec,
+                                                     CacheType type,
+                                                     size_t max_bytes);
+
+  // Pages that hold one layer at a time: all layers are at offset 0.
+  static std::shared_ptr<KvPagePool> CreateForOneLayer(const ModelSpec& spec,
+                                                       CacheType type,
+                                                       size_t max_bytes);
+
   CacheType type() const { return type_; }
   size_t page_bytes() const { return page_bytes_; }
   size_t max_pages() const { return max_pages_; }
@@ -63,6 +73,10 @@ class KvPagePool {
   using ReferenceCount = std::atomic<size_t>;
 
   KvPagePool() = default;
+  // `shared`: all layers at offset 0.
+  static std::shared_ptr<KvPagePool> CreateFor(std::vector<KvShape> shapes,
+                                               CacheType type, bool shared,
+                                               size_t max_bytes);
 
   // Lies behind the page's layers.
   ReferenceCount& CountOf(uint8_t* page) const {

@@ -15,6 +15,7 @@ inline constexpr uint64_t kMaxExpertsPerToken = 64;
 inline constexpr uint64_t kMaxHeads = 4096;
 inline constexpr uint64_t kMaxHeadDim = 4096;
 inline constexpr uint64_t kMaxPositions = uint64_t{1} << 28;
+inline constexpr uint64_t kMaxRelativeDistance = uint64_t{1} << 16;
 
 }  // namespace lanewise
 

@@ -20,6 +20,15 @@
 
 namespace lanewise {
 
+// What a bucket table of relative positions (RelativeBiasSpec) adds to scores,
+// by distance.
+struct DistanceBias {
+  size_t max_distance = 0;    // beyond, the bias is that of this distance
+  std::vector<float> values;  // [heads, 2 * max_distance + 1]: from
+                              // -max_distance (keys before the row) on; empty:
+                              // none
+};
+
 class Model {
  public:
   // Reads the spec and packs the weights, in parallel on the context's
@@ -28,19 +37,40 @@ class Model {
       const Checkpoint& checkpoint, const Context& context,
       const LoadProgress& progress);
 
+  // The same from a spec that the caller has, with the tensors that `family`
+  // names. INVALID_ARGUMENT for a spec that no model can have.
+  static absl::StatusOr<std::unique_ptr<const Model>> FromSpec(
+      ModelSpec spec, const Family& family, const Checkpoint& checkpoint,
+      const Context& context, const LoadProgress& progress);
+
   const ModelSpec& spec() const { return spec_; }
   const Weights& weights() const { return weights_; }
   const RopeTable& rope(size_t index) const { return ropes_[index]; }
+  const DistanceBias& distance_bias() const { return distance_bias_; }
+
+  // The weights that layer `layer` runs with.
+  const LayerWeights& layer_weights(size_t layer) const {
+    return weights_.layers[layer_weights_[layer]];
+  }
+
+  // Of an encoder-decoder, whose decoder this is; else null.
+  const Model* encoder() const { return encoder_.get(); }
+
+  // Packed matrices, of both stacks; what they share counts once.
+  size_t weight_bytes() const;
 
   // What loading ignored or took from the tensors; one line each.
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
-  Model() = default;
+  Model(ModelSpec spec, Weights weights);
 
   ModelSpec spec_;
   Weights weights_;
   std::vector<RopeTable> ropes_;
+  std::vector<size_t> layer_weights_;  // of each layer: index into weights_
+  DistanceBias distance_bias_;
+  std::unique_ptr<const Model> encoder_;
   std::vector<std::string> notices_;
 };
 

@@ -9,19 +9,42 @@ bool HasNorm(const std::optional<NormSpec>& norm, bool bias) {
   return norm.has_value() && (bias ? norm->bias : norm->weight);
 }
 
+bool HasHeadSlot(const ModelSpec& spec, Slot slot, bool bias) {
+  const HeadSpec& head = spec.head;
+  if (head.task == HeadTask::kNone) return false;
+  switch (slot) {
+    case Slot::kHeadDense:
+      return head.transform.has_value() && (!bias || head.transform->bias);
+    case Slot::kHeadNorm:
+      return head.transform.has_value() && HasNorm(head.transform->norm, bias);
+    default:
+      return head.outputs != size_t{0} && (!bias || head.bias);
+  }
+}
+
 bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
   switch (slot) {
+    case Slot::kTokenEmbedding:
+      return spec.input == InputKind::kTokens;
     case Slot::kPositionEmbedding:
       return spec.positions.kind == PositionSpec::Kind::kLearned;
+    case Slot::kTokenTypeEmbedding:
+      return spec.token_types > 0;
+    case Slot::kRelativeBias:
+      return !spec.layers.empty() &&
+             spec.layers.front().attention.relative_bias.has_value();
     case Slot::kEmbeddingIn:
-    case Slot::kEmbeddingOut:
       return spec.embedding_width.has_value();
+    case Slot::kEmbeddingOut:
+      return spec.embedding_width.has_value() && !spec.embedding_projected_last;
     case Slot::kEmbeddingNorm:
       return HasNorm(spec.embedding_norm, bias);
     case Slot::kFinalNorm:
       return HasNorm(spec.final_norm, bias);
+    case Slot::kHeadDense:
+    case Slot::kHeadNorm:
     case Slot::kHead:
-      return !bias || spec.head.bias;
+      return HasHeadSlot(spec, slot, bias);
     default:
       return true;
   }
@@ -46,6 +69,23 @@ bool HasAttentionSlot(const LayerSpec& layer, Slot slot, bool bias) {
       return !bias || attention.output_bias;
     default:
       return !bias || attention.qkv_bias;
+  }
+}
+
+bool HasCrossSlot(const LayerSpec& layer, Slot slot, bool bias) {
+  if (!layer.cross.has_value()) return false;
+  const CrossAttentionSpec& cross = *layer.cross;
+  switch (slot) {
+    case Slot::kCrossInputNorm:
+      return HasNorm(cross.norms.input, bias);
+    case Slot::kCrossOutputNorm:
+      return HasNorm(cross.norms.output, bias);
+    case Slot::kCrossAfterNorm:
+      return HasNorm(cross.norms.after, bias);
+    case Slot::kCrossOutput:
+      return !bias || cross.attention.output_bias;
+    default:
+      return !bias || cross.attention.qkv_bias;
   }
 }
 
@@ -87,6 +127,23 @@ bool HasFfnSlot(const LayerSpec& layer, Slot slot, bool bias) {
   }
 }
 
+size_t CrossSize(Dim dim, const LayerSpec& layer) {
+  if (!layer.cross.has_value()) return 0;
+  const AttentionSpec& attention = layer.cross->attention;
+  switch (dim) {
+    case Dim::kCrossQuery:
+      return attention.query_width();
+    case Dim::kCrossKey:
+      return attention.key_width();
+    case Dim::kCrossValue:
+      return attention.value_width();
+    case Dim::kCrossKeyValue:
+      return attention.key_width() + attention.value_width();
+    default:
+      return attention.output_width();
+  }
+}
+
 size_t LayerSize(Dim dim, const LayerSpec& layer) {
   const AttentionSpec& attention = layer.attention;
   const FfnSpec& ffn = layer.ffn;
@@ -108,6 +165,12 @@ size_t LayerSize(Dim dim, const LayerSpec& layer) {
              attention.value_width();
     case Dim::kAttentionOutput:
       return attention.output_width();
+    case Dim::kCrossQuery:
+    case Dim::kCrossKey:
+    case Dim::kCrossValue:
+    case Dim::kCrossKeyValue:
+    case Dim::kCrossOutput:
+      return CrossSize(dim, layer);
     case Dim::kFfn:
       return ffn.width;
     case Dim::kGateUp:
@@ -129,13 +192,45 @@ bool HasSlot(const ModelSpec& spec, const LayerSpec* layer, Slot slot,
              bool bias) {
   if (slot == Slot::kIgnored) return true;
   if (layer == nullptr) return HasModelSlot(spec, slot, bias);
-  if (slot < Slot::kFfnInputNorm) return HasAttentionSlot(*layer, slot, bias);
+  if (slot < Slot::kCrossInputNorm) return HasAttentionSlot(*layer, slot, bias);
+  if (slot < Slot::kFfnInputNorm) return HasCrossSlot(*layer, slot, bias);
   return HasFfnSlot(*layer, slot, bias);
 }
 
 bool IsExpertSlot(Slot slot) {
   return slot >= Slot::kExpertGate && slot <= Slot::kExpertDown;
 }
+
+size_t FirstOfGroup(const ModelSpec& spec, size_t layer) {
+  const std::optional<size_t>& group = spec.layers[layer].group;
+  if (!group.has_value()) return layer;
+  size_t first = 0;
+  while (spec.layers[first].group != group) ++first;
+  return first;
+}
+
+namespace {
+
+const RelativeBiasSpec* RelativeBiasOf(const ModelSpec& spec) {
+  if (spec.layers.empty()) return nullptr;
+  const auto& bias = spec.layers.front().attention.relative_bias;
+  return bias.has_value() ? &*bias : nullptr;
+}
+
+size_t HeadSize(Dim dim, const ModelSpec& spec) {
+  const auto& transform = spec.head.transform;
+  const size_t transformed = transform.has_value() ? transform->width : 0;
+  switch (dim) {
+    case Dim::kHeadTransform:
+      return transformed;
+    case Dim::kHeadInput:
+      return transform.has_value() ? transformed : spec.width;
+    default:
+      return spec.head.outputs.value_or(spec.vocab_size);
+  }
+}
+
+}  // namespace
 
 size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer) {
   switch (dim) {
@@ -145,8 +240,24 @@ size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer) {
       return spec.vocab_size;
     case Dim::kPositions:
       return spec.max_positions + spec.positions.offset;
+    case Dim::kTokenTypes:
+      return spec.token_types;
+    case Dim::kRelativeBuckets: {
+      const RelativeBiasSpec* bias = RelativeBiasOf(spec);
+      return bias == nullptr ? 0 : bias->buckets;
+    }
+    case Dim::kRelativeHeads:
+      return spec.layers.empty() ? 0 : spec.layers.front().attention.heads;
     case Dim::kWidth:
       return spec.width;
+    case Dim::kInputWidth:
+      return spec.input_width();
+    case Dim::kMemoryWidth:
+      return spec.encoder.empty() ? 0 : spec.encoder.front().width;
+    case Dim::kHeadTransform:
+    case Dim::kHeadInput:
+    case Dim::kHeadOutputs:
+      return HeadSize(dim, spec);
     case Dim::kEmbeddingWidth:
       return spec.token_width();
     case Dim::kHalfRotary:

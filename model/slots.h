@@ -19,6 +19,10 @@ bool HasSlot(const ModelSpec& spec, const LayerSpec* layer, Slot slot,
 // Whether the slot is filled once per expert.
 bool IsExpertSlot(Slot slot);
 
+// The first layer of the group that `layer` belongs to: the one whose weights
+// it runs with.
+size_t FirstOfGroup(const ModelSpec& spec, size_t layer);
+
 size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer);
 
 }  // namespace lanewise

@@ -96,6 +96,11 @@ std::string AttentionText(const AttentionSpec& attention) {
     absl::StrAppend(&out, ", slopes ", attention.slopes.front(), " to ",
                     attention.slopes.back());
   }
+  if (attention.relative_bias.has_value()) {
+    const RelativeBiasSpec& bias = *attention.relative_bias;
+    absl::StrAppend(&out, ", ", bias.buckets, " relative buckets to ",
+                    bias.max_distance, bias.bidirectional ? " either way" : "");
+  }
   if (attention.sinks) absl::StrAppend(&out, ", sinks");
   if (attention.rope.has_value()) {
     absl::StrAppend(&out, ", rope ", *attention.rope);
@@ -128,19 +133,97 @@ std::string FfnText(const FfnSpec& ffn) {
 std::string LayerText(const LayerSpec& layer) {
   std::string out;
   if (layer.parallel) out = "  parallel\n";
+  if (layer.group.has_value()) {
+    absl::StrAppend(&out, "  weights of group ", *layer.group, "\n");
+  }
   AppendNorms("attention", layer.attention_norms, &out);
   absl::StrAppend(&out, "  attention: ", AttentionText(layer.attention), "\n");
+  if (layer.cross.has_value()) {
+    AppendNorms("cross-attention", layer.cross->norms, &out);
+    absl::StrAppend(&out, "  cross-attention: ",
+                    AttentionText(layer.cross->attention), "\n");
+  }
   AppendNorms("ffn", layer.ffn_norms, &out);
   absl::StrAppend(&out, "  ffn: ", FfnText(layer.ffn), "\n");
   return out;
 }
 
-std::string HeadText(const HeadSpec& head) {
-  std::string out = absl::StrCat(head.tied ? "tied" : "own matrix",
-                                 head.bias ? ", bias" : "");
+absl::string_view Name(HeadTask task) {
+  switch (task) {
+    case HeadTask::kNone:
+      return "none";
+    case HeadTask::kNextToken:
+      return "next token";
+    case HeadTask::kMaskedToken:
+      return "masked token";
+    case HeadTask::kPooled:
+      return "pooled vector";
+    case HeadTask::kSequenceLabels:
+      return "labels of a sequence";
+    case HeadTask::kTokenLabels:
+      return "labels of tokens";
+    case HeadTask::kSpan:
+      return "span";
+  }
+  return "?";
+}
+
+absl::string_view Name(Pooling pooling) {
+  switch (pooling) {
+    case Pooling::kNone:
+      return "none";
+    case Pooling::kFirst:
+      return "first";
+    case Pooling::kLast:
+      return "last";
+    case Pooling::kMean:
+      return "mean";
+  }
+  return "?";
+}
+
+std::string HeadText(const ModelSpec& spec) {
+  const HeadSpec& head = spec.head;
+  std::string out;
+  if (head.task != HeadTask::kNextToken) {
+    out = std::string(Name(head.task));
+    if (head.task == HeadTask::kNone) return out;
+    absl::StrAppend(&out, ", ", spec.head_width(), " columns, ");
+  }
+  if (head.pooling != Pooling::kNone) {
+    absl::StrAppend(&out, "of the ", Name(head.pooling), " row, ");
+  }
+  if (head.transform.has_value()) {
+    const HeadTransformSpec& transform = *head.transform;
+    absl::StrAppend(&out, "dense ", transform.width, ", ",
+                    Name(transform.activation), ", norm ", Text(transform.norm),
+                    ", ");
+  }
+  if (head.outputs == size_t{0}) {
+    absl::StrAppend(&out, "no matrix");
+  } else {
+    absl::StrAppend(&out, head.tied ? "tied" : "own matrix");
+  }
+  absl::StrAppend(&out, head.bias ? ", bias" : "");
   if (head.scale != 1.0f) absl::StrAppend(&out, ", scale ", head.scale);
   if (head.softcap > 0.0f) absl::StrAppend(&out, ", soft-cap ", head.softcap);
   return out;
+}
+
+absl::string_view Name(PositionSpec::Kind kind) {
+  switch (kind) {
+    case PositionSpec::Kind::kNone:
+      return "";
+    case PositionSpec::Kind::kLearned:
+      return ", learned";
+    case PositionSpec::Kind::kSinusoidalHalves:
+      return ", sinusoidal in halves";
+    case PositionSpec::Kind::kSinusoidalHalvesClosed:
+      return ", sinusoidal in halves, closed";
+    case PositionSpec::Kind::kSinusoidalInterleaved:
+      return ", sinusoidal, interleaved";
+  }
+  return "?";
 }
 
 }  // namespace
@@ -150,13 +233,16 @@ std::string SpecToString(const ModelSpec& spec) {
       "family: ", spec.family, "\nvocabulary: ", spec.vocab_size,
       "\nwidth: ", spec.width,
       spec.embedding_width.has_value()
-          ? absl::StrCat(", of the embedding ", *spec.embedding_width)
+          ? absl::StrCat(", of the embedding ", *spec.embedding_width,
+                         spec.embedding_projected_last ? " up to its norm" : "")
           : "",
-      "\npositions: ", spec.max_positions,
-      spec.positions.kind == PositionSpec::Kind::kLearned ? ", learned" : "",
+      "\npositions: ", spec.max_positions, Name(spec.positions.kind),
       spec.positions.offset > 0
           ? absl::StrCat(" from row ", spec.positions.offset)
           : "",
+      spec.token_types > 0 ? absl::StrCat("\ntoken types: ", spec.token_types)
+                           : "",
+      spec.input == InputKind::kVectors ? "\ninput: vectors" : "",
       "\nembedding scale: ", spec.embedding_scale,
       "\nembedding norm: ", Text(spec.embedding_norm), "\n");
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
@@ -183,7 +269,10 @@ std::string SpecToString(const ModelSpec& spec) {
     begin = end;
   }
   absl::StrAppend(&out, "final norm: ", Text(spec.final_norm),
-                  "\nhead: ", HeadText(spec.head), "\n");
+                  "\nhead: ", HeadText(spec), "\n");
+  for (const ModelSpec& encoder : spec.encoder) {
+    absl::StrAppend(&out, "encoder:\n", SpecToString(encoder));
+  }
   return out;
 }
 

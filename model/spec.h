@@ -36,9 +36,16 @@ struct NormSpec {
 
 // How positions enter at the input.
 struct PositionSpec {
-  enum class Kind : uint8_t { kNone, kLearned };
+  enum class Kind : uint8_t {
+    kNone,
+    kLearned,
+    // Computed: model/position_tables.h says how they differ.
+    kSinusoidalHalves,        // Marian, Pegasus
+    kSinusoidalHalvesClosed,  // M2M-100
+    kSinusoidalInterleaved,   // Vaswani et al., 2017
+  };
   Kind kind = Kind::kNone;
-  size_t offset = 0;  // learned: row of the table for position 0
+  size_t offset = 0;  // position that the first token has, learned: its row
 };
 
 // Rotary embedding. Layers refer to one by index.
@@ -70,6 +77,14 @@ struct RopeSpec {
   std::vector<float> long_factors;   // longrope: beyond
 };
 
+// Relative positions by bucket (Raffel et al., arXiv:1910.10683): one bias a
+// bucket and head, added to the scores. The table belongs to the stack.
+struct RelativeBiasSpec {
+  size_t buckets = 0;
+  size_t max_distance = 0;  // from here on all distances share a bucket
+  bool bidirectional = true;
+};
+
 // Norm of each head of queries and keys, before they are rotated.
 struct QkNormSpec {
   NormSpec norm;
@@ -89,7 +104,8 @@ struct AttentionSpec {
   bool output_bias = false;
   float qkv_clip = 0.0f;  // > 0: queries, keys and values lie in [-clip, clip]
   std::optional<QkNormSpec> qk_norm;
-  std::vector<float> slopes;   // [heads]: ALiBi; empty: none
+  std::vector<float> slopes;                      // [heads]: ALiBi; empty: none
+  std::optional<RelativeBiasSpec> relative_bias;  // the same in all layers
   bool sinks = false;          // one more logit a head, without a value
   std::optional<size_t> rope;  // index into ModelSpec::ropes
 
@@ -133,25 +149,75 @@ struct SublayerNorms {
   std::optional<NormSpec> after;
 };
 
+// Attention to the rows of the encoder, between self-attention and the
+// feed-forward part. Their keys and values are computed once a sequence.
+struct CrossAttentionSpec {
+  SublayerNorms norms;
+  AttentionSpec attention;  // not causal, no rope
+};
+
 struct LayerSpec {
+  // Number of the weights in the files; layers of one group share them
+  // (ALBERT). Absent: every layer has its own, under its own number.
+  std::optional<size_t> group;
   // Both sublayers read the layer's input: x + attention(x) + ffn(x). Without
   // an input norm of its own the feed-forward part shares attention's.
   bool parallel = false;
   SublayerNorms attention_norms;
   AttentionSpec attention;
+  std::optional<CrossAttentionSpec> cross;
   SublayerNorms ffn_norms;
   FfnSpec ffn;
 };
 
-struct HeadSpec {
-  bool tied = false;  // the token embedding serves as output matrix
-  bool bias = false;
-  float scale = 1.0f;    // of the logits
-  float softcap = 0.0f;  // > 0: of the scaled logits
+// What a model's outputs are for.
+enum class HeadTask : uint8_t {
+  kNone,            // hidden states only
+  kNextToken,       // logits of the vocabulary at each row: the next token
+  kMaskedToken,     // the same: the token at the row itself
+  kPooled,          // one vector a sequence
+  kSequenceLabels,  // logits of labels, one row a sequence
+  kTokenLabels,     // logits of labels at each row
+  kSpan,            // two columns a row: start and end of an answer
 };
 
+// Rows that the head reads.
+enum class Pooling : uint8_t { kNone, kFirst, kLast, kMean };
+
+// A dense layer, its activation and a norm before the output matrix: the
+// transform of masked language models, the pooler of classifiers.
+struct HeadTransformSpec {
+  size_t width = 0;
+  bool bias = false;
+  Activation activation = Activation::kIdentity;
+  std::optional<NormSpec> norm;
+};
+
+struct HeadSpec {
+  HeadTask task = HeadTask::kNextToken;
+  Pooling pooling = Pooling::kNone;  // else one row a sequence
+  std::optional<HeadTransformSpec> transform;
+  // Rows of the output matrix; absent: one for each token of the vocabulary.
+  // 0: no matrix, the transform's result is the output.
+  std::optional<size_t> outputs;
+  bool tied = false;  // the token embedding serves as output matrix
+  bool bias = false;
+  float scale = 1.0f;               // of the logits
+  float softcap = 0.0f;             // > 0: of the scaled logits
+  std::vector<std::string> labels;  // names of the outputs; may be empty
+};
+
+// What a stack's rows are made of.
+enum class InputKind : uint8_t {
+  kTokens,
+  kVectors,  // the caller's, [rows, width]
+};
+
+// One stack of layers. An encoder-decoder is its decoder, with the encoder's
+// stack beside it.
 struct ModelSpec {
   std::string family;  // for messages only
+  InputKind input = InputKind::kTokens;
   size_t vocab_size = 0;
   size_t width = 0;          // of the residual stream
   size_t max_positions = 0;  // the longest sequence
@@ -159,14 +225,35 @@ struct ModelSpec {
   // Of the token embedding where it is not `width`: a matrix leads from it to
   // the residual stream, another back before the head.
   std::optional<size_t> embedding_width;
+  // Where that matrix comes: false: right after the token embedding (OPT);
+  // true: after positions, token types and norm, which have the embedding's
+  // width then, and none leads back (ALBERT).
+  bool embedding_projected_last = false;
   PositionSpec positions;
+  size_t token_types = 0;  // rows of the table of token types; 0: none
   std::optional<NormSpec> embedding_norm;
   std::vector<RopeSpec> ropes;
   std::vector<LayerSpec> layers;
   std::optional<NormSpec> final_norm;
   HeadSpec head;
+  std::vector<ModelSpec> encoder;  // one for an encoder-decoder, without a head
 
   size_t token_width() const { return embedding_width.value_or(width); }
+  // Of positions, token types and the embedding's norm.
+  size_t input_width() const {
+    return embedding_projected_last ? token_width() : width;
+  }
+  // Columns of what the head gives: logits, or the pooled vector.
+  size_t head_width() const {
+    if (head.task == HeadTask::kNone) return 0;
+    const size_t outputs = head.outputs.value_or(vocab_size);
+    return outputs > 0 || !head.transform.has_value() ? outputs
+                                                      : head.transform->width;
+  }
+  // Whether rows see later ones, so that a sequence must be run whole.
+  bool bidirectional() const {
+    return !layers.empty() && !layers.front().attention.causal;
+  }
 };
 
 // The fields, one a line, as `inspect --spec` prints them; equal consecutive

@@ -43,7 +43,14 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
     source.layout_ = TensorLayout::kPlain;
   }
 
-  std::vector<uint64_t> expected = {source.rows_, source.cols_};
+  // One of two parts of a tensor: the rows before or after.
+  const bool first_part = source.layout_ == TensorLayout::kCrossQueryOfQkv;
+  const bool second_part = source.layout_ == TensorLayout::kCrossKeyValueOfQkv;
+  size_t other_rows = 0;
+  if (first_part) other_rows = SizeOf(Dim::kCrossKeyValue, spec, place.layer);
+  if (second_part) other_rows = SizeOf(Dim::kCrossQuery, spec, place.layer);
+
+  std::vector<uint64_t> expected = {source.rows_ + other_rows, source.cols_};
   if (source.transposed_) std::swap(expected[0], expected[1]);
   if (rule.cols == Dim::kOne) expected.pop_back();
   if (place.stacked) {
@@ -67,6 +74,11 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
   if (place.stacked) {
     source.size_ = BytesOf(tensor.type, source.rows_ * source.cols_);
     source.begin_ = *place.expert * source.size_;
+  }
+  if (first_part || second_part) {
+    const size_t row_bytes = BytesOf(tensor.type, source.cols_);
+    source.size_ = source.rows_ * row_bytes;
+    if (second_part) source.begin_ = other_rows * row_bytes;
   }
   return source;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -33,7 +34,7 @@ struct Scope {
 };
 
 // `pattern` with the numbers of the layer and the expert in place of its "{}".
-std::string Expand(absl::string_view pattern, const Scope& scope) {
+std::string ExpandName(absl::string_view pattern, const Scope& scope) {
   std::string name;
   for (const std::optional<size_t>& number : {scope.layer, scope.expert}) {
     const size_t at = pattern.find("{}");
@@ -52,47 +53,67 @@ bool IsOfScope(const TensorRule& rule, absl::string_view pattern,
          IsExpertSlot(rule.slot) == scope.expert.has_value();
 }
 
+// What the stacks of one checkpoint have in common while they are loaded.
+struct LoadState {
+  std::vector<std::string> notices;
+  absl::flat_hash_set<const Tensor*> used;
+  // Token embeddings, by their tensor.
+  absl::flat_hash_map<const Tensor*, std::shared_ptr<const PackedMatrix>>
+      embeddings;
+};
+
+// Loads one stack.
 class Loader {
  public:
+  struct Stack {
+    absl::Span<const TensorRule> rules;
+    ModelSpec* spec;
+    Weights* weights;
+  };
+
   Loader(const Checkpoint& checkpoint, const Family& family,
-         const Context& context, LoadedWeights* out)
+         const Context& context, const Stack& stack, LoadState* state)
       : checkpoint_(checkpoint),
         family_(family),
         context_(context),
-        out_(*out),
+        rules_(stack.rules),
+        spec_(*stack.spec),
+        weights_(*stack.weights),
+        state_(*state),
         gguf_(checkpoint.kind() == CheckpointKind::kGguf) {}
 
   absl::Status Load(const LoadProgress& progress) {
     SlotTable model_slots;
     LANEWISE_RETURN_IF_ERROR(Find({}, &model_slots));
     LANEWISE_RETURN_IF_ERROR(LoadModel(&model_slots));
-    const size_t layers = out_.spec.layers.size();
-    out_.weights.layers.resize(layers);
+    const size_t layers = spec_.layers.size();
+    weights_.layers.resize(layers);
     for (size_t layer = 0; layer < layers; ++layer) {
-      SlotTable slots;
-      LANEWISE_RETURN_IF_ERROR(Find({layer, std::nullopt}, &slots));
-      LANEWISE_RETURN_IF_ERROR(LoadLayer(layer, &slots));
+      if (FirstOfGroup(spec_, layer) == layer) {
+        SlotTable slots;
+        LANEWISE_RETURN_IF_ERROR(Find({layer, std::nullopt}, &slots));
+        LANEWISE_RETURN_IF_ERROR(LoadLayer(layer, &slots));
+      }
       if (progress) progress(layer + 1, layers);
     }
-    NoteUnused();
     return absl::OkStatus();
   }
 
  private:
   const LayerSpec* LayerOf(const Scope& scope) const {
-    return scope.layer.has_value() ? &out_.spec.layers[*scope.layer] : nullptr;
+    return scope.layer.has_value() ? &spec_.layers[*scope.layer] : nullptr;
   }
 
   // Looks up the tensors of one scope. Rules of one slot are alternatives.
   absl::Status Find(const Scope& scope, SlotTable* slots) {
     std::vector<std::pair<const TensorRule*, const Tensor*>> unwanted;
     absl::flat_hash_set<const Tensor*> taken;
-    for (const TensorRule& rule : family_.tensors) {
-      if (!IsOfScope(rule, Pattern(rule), scope)) continue;
+    for (const TensorRule& rule : rules_) {
+      if (!Counts(rule, scope)) continue;
       const std::string name = Expand(Pattern(rule), scope);
       LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
       if (tensor == nullptr) continue;
-      used_.insert(tensor);
+      state_.used.insert(tensor);
       if (rule.slot == Slot::kIgnored) continue;
       if (!IsWanted(rule, scope)) {
         unwanted.emplace_back(&rule, tensor);
@@ -102,7 +123,7 @@ class Loader {
                            name == Expand(Pattern(rule), {scope.layer, {}});
       LANEWISE_ASSIGN_OR_RETURN(
           TensorSource source,
-          TensorSource::Create(*tensor, rule, gguf_, out_.spec,
+          TensorSource::Create(*tensor, rule, gguf_, spec_,
                                {LayerOf(scope), scope.expert, stacked}));
       SlotSources& slot = At(slots, rule.slot);
       (rule.bias ? slot.bias : slot.weight).emplace(std::move(source));
@@ -114,13 +135,26 @@ class Loader {
     return CheckComplete(scope, *slots);
   }
 
+  bool Counts(const TensorRule& rule, const Scope& scope) const {
+    return IsOfScope(rule, Pattern(rule), scope) &&
+           (rule.tasks & TaskBit(spec_.head.task)) != 0;
+  }
+
+  // A group's layers have its number.
+  std::string Expand(absl::string_view pattern, Scope scope) const {
+    if (scope.layer.has_value()) {
+      scope.layer = spec_.layers[*scope.layer].group.value_or(*scope.layer);
+    }
+    return ExpandName(pattern, scope);
+  }
+
   absl::string_view Pattern(const TensorRule& rule) const {
     return gguf_ ? rule.gguf : rule.hugging_face;
   }
 
   absl::Status CheckComplete(const Scope& scope, const SlotTable& slots) const {
-    for (const TensorRule& rule : family_.tensors) {
-      if (!IsOfScope(rule, Pattern(rule), scope)) continue;
+    for (const TensorRule& rule : rules_) {
+      if (!Counts(rule, scope)) continue;
       const SlotSources& slot = slots[static_cast<size_t>(rule.slot)];
       const bool found =
           rule.bias ? slot.bias.has_value() : slot.weight.has_value();
@@ -152,17 +186,21 @@ class Loader {
   }
 
   bool IsRequired(const TensorRule& rule, const Scope& scope) const {
-    if (IsHead(rule)) return false;  // may be tied
+    // The vocabulary's may be tied.
+    if (IsHead(rule) && !spec_.head.outputs.has_value()) return false;
+    // A pooler may be left out.
+    if (spec_.head.task == HeadTask::kPooled && rule.slot == Slot::kHeadDense) {
+      return false;
+    }
     return rule.presence == Presence::kRequired &&
-           HasSlot(out_.spec, LayerOf(scope), rule.slot, rule.bias);
+           HasSlot(spec_, LayerOf(scope), rule.slot, rule.bias);
   }
 
   // False for tensors that the configuration says the model does not use.
   bool IsWanted(const TensorRule& rule, const Scope& scope) const {
-    const bool wanted =
-        HasSlot(out_.spec, LayerOf(scope), rule.slot, rule.bias);
+    const bool wanted = HasSlot(spec_, LayerOf(scope), rule.slot, rule.bias);
     if (gguf_) return wanted || rule.bias;  // such files do not tell of biases
-    return wanted && !(IsHead(rule) && out_.spec.head.tied);
+    return wanted && !(IsHead(rule) && spec_.head.tied);
   }
 
   static bool IsHead(const TensorRule& rule) {
@@ -170,7 +208,7 @@ class Loader {
   }
 
   void NoteUnwanted(const TensorRule& rule, const Tensor& tensor) {
-    out_.notices.push_back(absl::StrCat(
+    state_.notices.push_back(absl::StrCat(
         tensor.file, ": ", tensor.name,
         ": ignored, since config.json says that the model has none",
         IsHead(rule) ? " of its own (tie_word_embeddings)" : ""));
@@ -181,26 +219,58 @@ class Loader {
   }
 
   absl::Status LoadModel(SlotTable* slots) {
-    Weights& weights = out_.weights;
-    LANEWISE_ASSIGN_OR_RETURN(Projection embedding,
-                              MakeProjection(slots, {Slot::kTokenEmbedding}));
-    weights.token_embedding = std::move(embedding.parts.front());
-    LANEWISE_ASSIGN_OR_RETURN(weights.embedding_in,
-                              MakeProjection(slots, {Slot::kEmbeddingIn}));
-    LANEWISE_ASSIGN_OR_RETURN(weights.embedding_out,
-                              MakeProjection(slots, {Slot::kEmbeddingOut}));
-    LANEWISE_ASSIGN_OR_RETURN(weights.position_embedding,
-                              MakeVector(slots, Slot::kPositionEmbedding));
+    Weights& weights = weights_;
+    LANEWISE_RETURN_IF_ERROR(LoadTokenEmbedding(slots));
+    const std::pair<Projection*, Slot> projections[] = {
+        {&weights.embedding_in, Slot::kEmbeddingIn},
+        {&weights.embedding_out, Slot::kEmbeddingOut},
+        {&weights.head_dense, Slot::kHeadDense}};
+    for (const auto& [projection, slot] : projections) {
+      LANEWISE_ASSIGN_OR_RETURN(*projection, MakeProjection(slots, {slot}));
+    }
+    const std::pair<std::vector<float>*, Slot> vectors[] = {
+        {&weights.position_embedding, Slot::kPositionEmbedding},
+        {&weights.token_type_embedding, Slot::kTokenTypeEmbedding},
+        {&weights.relative_bias, Slot::kRelativeBias}};
+    for (const auto& [vector, slot] : vectors) {
+      LANEWISE_ASSIGN_OR_RETURN(*vector, MakeVector(slots, slot));
+    }
+    const std::pair<NormWeights*, Slot> norms[] = {
+        {&weights.embedding_norm, Slot::kEmbeddingNorm},
+        {&weights.final_norm, Slot::kFinalNorm},
+        {&weights.head_norm, Slot::kHeadNorm}};
+    for (const auto& [norm, slot] : norms) {
+      LANEWISE_ASSIGN_OR_RETURN(*norm, MakeNorm(slots, slot));
+    }
+    if (spec_.head.task == HeadTask::kPooled &&
+        weights.head_dense.parts.empty()) {
+      spec_.head = HeadSpec{};
+      spec_.head.task = HeadTask::kNone;
+    }
+    if (spec_.head.transform.has_value()) {
+      spec_.head.transform->bias = !weights.head_dense.bias.empty();
+    }
     LANEWISE_RETURN_IF_ERROR(LoadRopeFactors(slots));
-    LANEWISE_ASSIGN_OR_RETURN(weights.embedding_norm,
-                              MakeNorm(slots, Slot::kEmbeddingNorm));
-    LANEWISE_ASSIGN_OR_RETURN(weights.final_norm,
-                              MakeNorm(slots, Slot::kFinalNorm));
     return LoadHead(slots);
   }
 
+  // Packed once where both stacks of an encoder-decoder name the same tensor.
+  absl::Status LoadTokenEmbedding(SlotTable* slots) {
+    SlotSources& sources = At(slots, Slot::kTokenEmbedding);
+    if (!sources.weight.has_value()) return absl::OkStatus();
+    auto& shared = state_.embeddings[&sources.weight->tensor()];
+    if (shared == nullptr) {
+      LANEWISE_ASSIGN_OR_RETURN(Projection embedding,
+                                MakeProjection(slots, {Slot::kTokenEmbedding}));
+      shared = std::make_shared<const PackedMatrix>(
+          std::move(embedding.parts.front()));
+    }
+    weights_.token_embedding = shared;
+    return absl::OkStatus();
+  }
+
   absl::Status LoadRopeFactors(SlotTable* slots) {
-    for (RopeSpec& rope : out_.spec.ropes) {
+    for (RopeSpec& rope : spec_.ropes) {
       const std::pair<std::vector<float>*, Slot> lists[] = {
           {&rope.frequency_factors, Slot::kRopeFactors},
           {&rope.short_factors, Slot::kRopeShortFactors},
@@ -217,34 +287,41 @@ class Loader {
   }
 
   absl::Status LoadHead(SlotTable* slots) {
-    HeadSpec& spec = out_.spec.head;
+    HeadSpec& spec = spec_.head;
+    if (spec.task == HeadTask::kNone || spec.outputs == size_t{0}) {
+      return absl::OkStatus();
+    }
     SlotSources& head = At(slots, Slot::kHead);
     spec.bias = head.bias.has_value();
     if (head.weight.has_value()) {
       spec.tied = false;
-      LANEWISE_ASSIGN_OR_RETURN(out_.weights.head,
+      LANEWISE_ASSIGN_OR_RETURN(weights_.head,
                                 MakeProjection(slots, {Slot::kHead}));
       return absl::OkStatus();
     }
     if (!spec.tied && !gguf_) {
-      out_.notices.push_back(
+      state_.notices.push_back(
           absl::StrCat(checkpoint_.path(),
                        ": no output matrix, so the token embedding serves "
                        "as one although tie_word_embeddings is false"));
     }
     spec.tied = true;
     if (!spec.bias) return absl::OkStatus();
-    LANEWISE_ASSIGN_OR_RETURN(out_.weights.head.bias,
+    LANEWISE_ASSIGN_OR_RETURN(weights_.head.bias,
                               head.bias->DecodeAll(checkpoint_));
     return absl::OkStatus();
   }
 
   absl::Status LoadLayer(size_t index, SlotTable* slots) {
-    LayerWeights& layer = out_.weights.layers[index];
-    LayerSpec& spec = out_.spec.layers[index];
+    LayerWeights& layer = weights_.layers[index];
+    LayerSpec& spec = spec_.layers[index];
     SublayerNormWeights& attention = layer.attention_norms;
     SublayerNormWeights& ffn = layer.ffn_norms;
+    SublayerNormWeights& cross = layer.cross.norms;
     const std::pair<NormWeights*, Slot> norms[] = {
+        {&cross.input, Slot::kCrossInputNorm},
+        {&cross.output, Slot::kCrossOutputNorm},
+        {&cross.after, Slot::kCrossAfterNorm},
         {&attention.input, Slot::kAttentionInputNorm},
         {&attention.output, Slot::kAttentionOutputNorm},
         {&attention.after, Slot::kAttentionAfterNorm},
@@ -268,6 +345,7 @@ class Loader {
                               MakeProjection(slots, {Slot::kAttentionOutput}));
     spec.attention.qkv_bias = !layer.qkv.bias.empty();
     spec.attention.output_bias = !layer.attention_output.bias.empty();
+    LANEWISE_RETURN_IF_ERROR(LoadCross(index, slots));
     if (spec.ffn.moe.has_value()) return LoadMoe(index, slots);
     LANEWISE_ASSIGN_OR_RETURN(
         layer.ffn.in,
@@ -278,9 +356,27 @@ class Loader {
     return absl::OkStatus();
   }
 
+  absl::Status LoadCross(size_t index, SlotTable* slots) {
+    CrossAttentionWeights& cross = weights_.layers[index].cross;
+    LANEWISE_ASSIGN_OR_RETURN(cross.query,
+                              MakeProjection(slots, {Slot::kCrossQuery}));
+    LANEWISE_ASSIGN_OR_RETURN(
+        cross.key_value,
+        MakeProjection(
+            slots, {Slot::kCrossKeyValue, Slot::kCrossKey, Slot::kCrossValue}));
+    LANEWISE_ASSIGN_OR_RETURN(cross.output,
+                              MakeProjection(slots, {Slot::kCrossOutput}));
+    auto& spec = spec_.layers[index].cross;
+    if (!spec.has_value()) return absl::OkStatus();
+    spec->attention.qkv_bias =
+        !cross.query.bias.empty() || !cross.key_value.bias.empty();
+    spec->attention.output_bias = !cross.output.bias.empty();
+    return absl::OkStatus();
+  }
+
   absl::Status LoadMoe(size_t index, SlotTable* slots) {
-    MoeWeights& moe = out_.weights.layers[index].moe;
-    MoeSpec& spec = *out_.spec.layers[index].ffn.moe;
+    MoeWeights& moe = weights_.layers[index].moe;
+    MoeSpec& spec = *spec_.layers[index].ffn.moe;
     LANEWISE_ASSIGN_OR_RETURN(moe.router,
                               MakeProjection(slots, {Slot::kRouter}));
     spec.router_bias = !moe.router.bias.empty();
@@ -395,28 +491,31 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Says once what the file holds beyond what the family knows.
-  void NoteUnused() {
-    std::vector<absl::string_view> names;
-    for (const Tensor& tensor : checkpoint_.tensors()) {
-      if (!used_.contains(&tensor)) names.push_back(tensor.name);
-    }
-    if (names.empty()) return;
-    const size_t shown = std::min<size_t>(names.size(), 3);
-    out_.notices.push_back(
-        absl::StrCat(checkpoint_.path(), ": ignored ", names.size(),
-                     " tensors that family ", family_.name, " does not use: ",
-                     absl::StrJoin(names.begin(), names.begin() + shown, ", "),
-                     shown < names.size() ? ", …" : ""));
-  }
-
   const Checkpoint& checkpoint_;
   const Family& family_;
   const Context& context_;
-  LoadedWeights& out_;
+  const absl::Span<const TensorRule> rules_;
+  ModelSpec& spec_;
+  Weights& weights_;
+  LoadState& state_;
   const bool gguf_;
-  absl::flat_hash_set<const Tensor*> used_;
 };
+
+// Says once what the file holds beyond what the family knows.
+void NoteUnused(const Checkpoint& checkpoint, const Family& family,
+                LoadState* state) {
+  std::vector<absl::string_view> names;
+  for (const Tensor& tensor : checkpoint.tensors()) {
+    if (!state->used.contains(&tensor)) names.push_back(tensor.name);
+  }
+  if (names.empty()) return;
+  const size_t shown = std::min<size_t>(names.size(), 3);
+  state->notices.push_back(
+      absl::StrCat(checkpoint.path(), ": ignored ", names.size(),
+                   " tensors that family ", family.name, " does not use: ",
+                   absl::StrJoin(names.begin(), names.begin() + shown, ", "),
+                   shown < names.size() ? ", …" : ""));
+}
 
 }  // namespace
 
@@ -433,12 +532,15 @@ size_t Projection::bytes() const {
 }
 
 size_t Weights::bytes() const {
-  size_t sum = token_embedding.bytes() + embedding_in.bytes() +
-               embedding_out.bytes() + head.bytes();
+  size_t sum = embedding_in.bytes() + embedding_out.bytes() +
+               head_dense.bytes() + head.bytes();
+  if (token_embedding != nullptr) sum += token_embedding->bytes();
   for (const LayerWeights& layer : layers) {
     sum += layer.qkv.bytes() + layer.attention_output.bytes() +
-           layer.ffn.bytes() + layer.moe.router.bytes() +
-           layer.moe.shared.bytes() + layer.moe.shared_weight.bytes();
+           layer.cross.query.bytes() + layer.cross.key_value.bytes() +
+           layer.cross.output.bytes() + layer.ffn.bytes() +
+           layer.moe.router.bytes() + layer.moe.shared.bytes() +
+           layer.moe.shared_weight.bytes();
     for (const FfnWeights& expert : layer.moe.experts) sum += expert.bytes();
   }
   return sum;
@@ -450,8 +552,22 @@ absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
                                           const LoadProgress& progress) {
   LoadedWeights loaded;
   loaded.spec = std::move(spec);
+  LoadState state;
+  if (!loaded.spec.encoder.empty()) {
+    loaded.encoder.emplace();
+    LANEWISE_RETURN_IF_ERROR(
+        Loader(checkpoint, family, context,
+               {family.encoder_tensors, &loaded.spec.encoder.front(),
+                &*loaded.encoder},
+               &state)
+            .Load({}));
+  }
   LANEWISE_RETURN_IF_ERROR(
-      Loader(checkpoint, family, context, &loaded).Load(progress));
+      Loader(checkpoint, family, context,
+             {family.tensors, &loaded.spec, &loaded.weights}, &state)
+          .Load(progress));
+  NoteUnused(checkpoint, family, &state);
+  loaded.notices = std::move(state.notices);
   return loaded;
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,25 +53,40 @@ struct MoeWeights {
   Projection shared_weight;  // [1, width]
 };
 
+struct CrossAttentionWeights {
+  SublayerNormWeights norms;
+  Projection query;      // [query, width]
+  Projection key_value;  // [key + value, width of the encoder]
+  Projection output;     // [width, heads * value_dim]
+};
+
 struct LayerWeights {
   SublayerNormWeights attention_norms;
   Projection qkv;                           // [query + key + value, width]
   std::vector<float> query_norm, key_norm;  // [head_dim] or [heads * head_dim]
   std::vector<float> sinks;                 // [heads]
   Projection attention_output;              // [width, heads * value_dim]
+  CrossAttentionWeights cross;
   SublayerNormWeights ffn_norms;
   FfnWeights ffn;  // without parts for a mixture of experts
   MoeWeights moe;
 };
 
 struct Weights {
-  PackedMatrix token_embedding;           // [vocab, token_width()]
+  // [vocab, token_width()]; an encoder-decoder's stacks may share it. Null
+  // where the input is not tokens.
+  std::shared_ptr<const PackedMatrix> token_embedding;
   Projection embedding_in;                // [width, token_width()]
   Projection embedding_out;               // [token_width(), width]
-  std::vector<float> position_embedding;  // [positions, width]
+  std::vector<float> position_embedding;  // [positions, input_width()]: learned
+  std::vector<float> token_type_embedding;  // [types, input_width()]
+  std::vector<float> relative_bias;         // [buckets, heads]
   NormWeights embedding_norm;
+  // One a layer; of a group of layers only the first has any.
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
+  Projection head_dense;
+  NormWeights head_norm;
   Projection head;  // without parts when tied; the bias may be there then too
 
   size_t bytes() const;  // of the packed matrices
@@ -79,6 +96,7 @@ struct LoadedWeights {
   ModelSpec spec;  // as given, with what only the tensors tell filled in:
                    // biases, a tied head, frequency factors
   Weights weights;
+  std::optional<Weights> encoder;    // of spec.encoder
   std::vector<std::string> notices;  // one line each: what was ignored or
                                      // taken from the tensors
 };

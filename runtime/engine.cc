@@ -128,7 +128,7 @@ class LoadedEngine : public Engine {
   absl::string_view target() const override {
     return context_->target().name();
   }
-  size_t weight_bytes() const override { return model_->weights().bytes(); }
+  size_t weight_bytes() const override { return model_->weight_bytes(); }
   const std::vector<std::string>& notices() const override { return notices_; }
 
  private:

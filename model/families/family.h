@@ -26,10 +26,14 @@ namespace lanewise {
 enum class Slot : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
+  kTokenTypeEmbedding,
+  kRelativeBias,  // [buckets, heads], of the stack
   kEmbeddingIn,   // from the embedding's width to the model's
   kEmbeddingOut,  // and back, before the head
   kEmbeddingNorm,
   kFinalNorm,
+  kHeadDense,  // HeadSpec::transform
+  kHeadNorm,
   kHead,
   kRopeFactors,  // GGUF's rope_freqs: RopeSpec::frequency_factors
   kRopeShortFactors,
@@ -45,6 +49,14 @@ enum class Slot : uint8_t {
   kKeyNorm,
   kSinks,
   kAttentionOutput,
+  kCrossInputNorm,
+  kCrossOutputNorm,
+  kCrossAfterNorm,
+  kCrossQuery,
+  kCrossKey,
+  kCrossValue,
+  kCrossKeyValue,  // key and value rows in one tensor
+  kCrossOutput,
   kFfnInputNorm,
   kFfnOutputNorm,
   kFfnAfterNorm,
@@ -70,8 +82,16 @@ enum class Dim : uint8_t {
   kOne,
   kVocab,
   kPositions,
+  kTokenTypes,
+  kRelativeBuckets,
+  kRelativeHeads,  // heads of the stack's first layer
   kWidth,
   kEmbeddingWidth,
+  kInputWidth,     // of positions, token types and the embedding's norm
+  kMemoryWidth,    // of the encoder's rows
+  kHeadTransform,  // HeadTransformSpec::width
+  kHeadInput,      // what the output matrix reads
+  kHeadOutputs,
   kHeads,
   kKvHeads,
   kHeadDim,
@@ -80,6 +100,11 @@ enum class Dim : uint8_t {
   kValue,
   kQkv,
   kAttentionOutput,
+  kCrossQuery,
+  kCrossKey,
+  kCrossValue,
+  kCrossKeyValue,
+  kCrossOutput,
   kFfn,
   kGateUp,
   kExperts,
@@ -96,7 +121,17 @@ enum class TensorLayout : uint8_t {
                  // neighbours; put back to halves
   kKvGroups,     // for each key/value head: its query heads, its key, its value
   kAddOne,       // the weight is 1 + what is stored
+  // Of a tensor of query, key and value rows of cross-attention, the first, or
+  // the others: two rules name it.
+  kCrossQueryOfQkv,
+  kCrossKeyValueOfQkv,
 };
+
+// For which HeadTasks a rule counts.
+constexpr uint32_t TaskBit(HeadTask task) {
+  return uint32_t{1} << static_cast<uint32_t>(task);
+}
+inline constexpr uint32_t kAllTasks = ~uint32_t{0};
 
 enum class Presence : uint8_t {
   kRequired,  // where the spec has the slot
@@ -117,6 +152,7 @@ struct TensorRule {
   Presence presence = Presence::kRequired;
   TensorLayout layout = TensorLayout::kPlain;  // in a folder
   TensorLayout gguf_layout = TensorLayout::kPlain;
+  uint32_t tasks = kAllTasks;  // where several heads' tensors share a slot
 };
 
 struct Family {
@@ -130,6 +166,8 @@ struct Family {
   std::vector<TensorRule> tensors;
   // Prefixes that names in a folder may have, tried in this order.
   std::vector<absl::string_view> prefixes = {""};
+  // Of an encoder-decoder: the encoder's tensors (`tensors` are the decoder's).
+  std::vector<TensorRule> encoder_tensors = {};
 };
 
 // All families.
@@ -143,6 +181,10 @@ absl::StatusOr<const Family*> FindFamily(const Checkpoint& checkpoint);
 // the limits of model/limits.h.
 absl::StatusOr<ModelSpec> ReadSpec(const Checkpoint& checkpoint,
                                    const Family& family);
+
+// Whether a model can have such a spec: sizes within the limits, nothing empty,
+// every reference to a part that is there. Errors begin with `name`.
+absl::Status CheckSpec(const ModelSpec& spec, absl::string_view name);
 
 }  // namespace lanewise
 

@@ -11,6 +11,7 @@
 #include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/format/printable.h"
+#include "model/limits.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
@@ -40,8 +41,9 @@ class SpecCheck {
 
   // Sizes that would make shapes empty or attention impossible.
   absl::Status Check(const ModelSpec& spec) const {
+    const bool tokens = spec.input == InputKind::kTokens;
     const std::pair<const char*, size_t> sizes[] = {
-        {"vocabulary size", spec.vocab_size},
+        {"vocabulary size", tokens ? spec.vocab_size : 1},
         {"hidden size", spec.width},
         {"embedding size", spec.token_width()},
         {"number of positions", spec.max_positions},
@@ -51,11 +53,12 @@ class SpecCheck {
     }
     LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.embedding_norm));
     LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.final_norm));
+    LANEWISE_RETURN_IF_ERROR(CheckHead(spec));
     for (const LayerSpec& layer : spec.layers) {
-      LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.attention_norms));
-      LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.ffn_norms));
-      LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.attention));
-      LANEWISE_RETURN_IF_ERROR(CheckFfn(layer.ffn));
+      LANEWISE_RETURN_IF_ERROR(CheckLayer(spec, layer));
+    }
+    for (const ModelSpec& encoder : spec.encoder) {
+      LANEWISE_RETURN_IF_ERROR(Check(encoder));
     }
     return absl::OkStatus();
   }
@@ -78,6 +81,37 @@ class SpecCheck {
                      norm->eps));
   }
 
+  absl::Status CheckHead(const ModelSpec& spec) const {
+    if (spec.head.task == HeadTask::kNone) return absl::OkStatus();
+    if (spec.head.transform.has_value()) {
+      LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.head.transform->norm));
+      if (spec.head.transform->width == 0) {
+        return Error("size of the head's dense layer", "at least 1", 0);
+      }
+    }
+    if (spec.head_width() == 0) return Error("labels", "at least 1", 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLayer(const ModelSpec& spec, const LayerSpec& layer) const {
+    LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.attention_norms));
+    LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.ffn_norms));
+    LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.attention));
+    if (layer.attention.causal != !spec.bidirectional()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": layers: expected all of them causal or none"));
+    }
+    if (layer.cross.has_value()) {
+      LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.cross->norms));
+      LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.cross->attention));
+      if (spec.encoder.size() != 1) {
+        return Error("encoders", "one, for cross-attention to read",
+                     spec.encoder.size());
+      }
+    }
+    return CheckFfn(layer.ffn);
+  }
+
   absl::Status CheckNorms(const SublayerNorms& norms) const {
     LANEWISE_RETURN_IF_ERROR(CheckNorm(norms.input));
     LANEWISE_RETURN_IF_ERROR(CheckNorm(norms.output));
@@ -95,7 +129,15 @@ class SpecCheck {
                    absl::StrCat("a divisor of the ", attention.heads, " heads"),
                    attention.kv_heads);
     }
+    if (attention.relative_bias.has_value()) {
+      LANEWISE_RETURN_IF_ERROR(
+          CheckRelativeBias(spec, *attention.relative_bias));
+    }
     if (!attention.rope.has_value()) return absl::OkStatus();
+    if (*attention.rope >= spec.ropes.size()) {
+      return Error("rope of a layer",
+                   absl::StrCat("one of ", spec.ropes.size()), *attention.rope);
+    }
     const size_t rotary_dim = spec.ropes[*attention.rope].rotary_dim;
     if (rotary_dim % 2 != 0 || rotary_dim > attention.head_dim ||
         rotary_dim == 0) {
@@ -108,6 +150,30 @@ class SpecCheck {
         rotary_dim < 4) {
       return Error("rotary size", "at least 4 with dynamic scaling",
                    rotary_dim);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRelativeBias(const ModelSpec& spec,
+                                 const RelativeBiasSpec& bias) const {
+    if (bias.buckets == 0 || bias.buckets > kMaxRelativeDistance) {
+      return Error("relative attention buckets",
+                   absl::StrCat("1 to ", kMaxRelativeDistance), bias.buckets);
+    }
+    if (bias.max_distance == 0 || bias.max_distance > kMaxRelativeDistance) {
+      return Error("relative attention distance",
+                   absl::StrCat("1 to ", kMaxRelativeDistance),
+                   bias.max_distance);
+    }
+    for (const LayerSpec& layer : spec.layers) {
+      if (layer.attention.heads == spec.layers.front().attention.heads) {
+        continue;
+      }
+      return Error("heads",
+                   absl::StrCat(spec.layers.front().attention.heads,
+                                " in every layer, since they share one table "
+                                "of relative positions"),
+                   layer.attention.heads);
     }
     return absl::OkStatus();
   }
@@ -133,15 +199,16 @@ class SpecCheck {
 
 absl::Span<const Family* const> Families() {
   static const Family* const families[] = {
-      &BloomFamily(),      &CohereFamily(),   &FalconFamily(),
-      &GemmaFamily(),      &Gemma2Family(),   &Gemma3Family(),
-      &GlmFamily(),        &Glm4Family(),     &Gpt2Family(),
-      &GptBigCodeFamily(), &GptJFamily(),     &GptNeoFamily(),
-      &GptNeoXFamily(),    &GptOssFamily(),   &LlamaFamily(),
-      &MistralFamily(),    &MixtralFamily(),  &OlmoFamily(),
-      &OptFamily(),        &PhiFamily(),      &Phi3Family(),
-      &Qwen2Family(),      &Qwen2MoeFamily(), &Qwen3Family(),
-      &Qwen3MoeFamily(),   &SmolLm3Family(),  &StarCoder2Family()};
+      &BertFamily(),      &BloomFamily(),      &CohereFamily(),
+      &FalconFamily(),    &GemmaFamily(),      &Gemma2Family(),
+      &Gemma3Family(),    &GlmFamily(),        &Glm4Family(),
+      &Gpt2Family(),      &GptBigCodeFamily(), &GptJFamily(),
+      &GptNeoFamily(),    &GptNeoXFamily(),    &GptOssFamily(),
+      &LlamaFamily(),     &MistralFamily(),    &MixtralFamily(),
+      &OlmoFamily(),      &OptFamily(),        &PhiFamily(),
+      &Phi3Family(),      &Qwen2Family(),      &Qwen2MoeFamily(),
+      &Qwen3Family(),     &Qwen3MoeFamily(),   &SmolLm3Family(),
+      &StarCoder2Family()};
   return families;
 }
 
@@ -174,8 +241,12 @@ absl::StatusOr<ModelSpec> ReadSpec(const Checkpoint& checkpoint,
         config, absl::StrCat(checkpoint.path(), "/", kConfigFile));
   }
   LANEWISE_RETURN_IF_ERROR(spec.status());
-  LANEWISE_RETURN_IF_ERROR(SpecCheck(checkpoint.path()).Check(*spec));
+  LANEWISE_RETURN_IF_ERROR(CheckSpec(*spec, checkpoint.path()));
   return spec;
+}
+
+absl::Status CheckSpec(const ModelSpec& spec, absl::string_view name) {
+  return SpecCheck(name).Check(spec);
 }
 
 }  // namespace lanewise
