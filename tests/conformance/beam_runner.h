@@ -1,6 +1,6 @@
 // Runs the beam-search runs of a model folder of the conformance suite: all
 // sequences equal, sequences_scores within 1e-4. Activations and cache are f32.
-// ReadBeamParams and CompareBeams serve models of every family.
+// BeamRequest and CompareBeams serve models of every family.
 #ifndef LANEWISE_TESTS_CONFORMANCE_BEAM_RUNNER_H_
 #define LANEWISE_TESTS_CONFORMANCE_BEAM_RUNNER_H_
 
@@ -14,13 +14,14 @@
 #include "nlohmann/json.hpp"
 #include "runtime/beam_search.h"
 #include "simd/context.h"
-#include "tests/conformance/case_runner.h"
+#include "tests/conformance/case_folder.h"
+#include "tests/conformance/case_report.h"
+#include "tests/conformance/run_params.h"
 
 namespace lanewise {
 
-// The options in a run's `params`; UNIMPLEMENTED names a key that it does not
-// know. Prompts and vocab_size are left to the caller.
-absl::StatusOr<BeamSearchRequest> ReadBeamParams(const nlohmann::json& params);
+// Prompts and vocab_size are left to the caller.
+BeamSearchRequest BeamRequest(const RunParams& params);
 
 // What a run expects, row-major: [rows, width] ids, each row without its first
 // prompt_length ids, and one score a row.
@@ -31,6 +32,10 @@ struct ExpectedBeams {
   std::vector<float> scores;
   int32_t pad_id = 0;
 };
+
+absl::StatusOr<ExpectedBeams> ReadExpectedBeams(const CaseFolder& golden,
+                                                const nlohmann::json& run,
+                                                const RunParams& params);
 
 // Appends the comparisons "sequences" and "sequences_scores".
 void CompareBeams(const ExpectedBeams& expected,

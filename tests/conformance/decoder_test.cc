@@ -13,7 +13,7 @@
 #include "golden_root.h"
 #include "gtest/gtest.h"
 #include "simd/context.h"
-#include "tests/conformance/case_runner.h"
+#include "tests/conformance/decoder_runner.h"
 
 namespace lanewise {
 namespace {
@@ -50,8 +50,8 @@ TEST_P(DecoderTest, EqualsReference) {
     options.target = target;
     auto context = Context::Create(options);
     ASSERT_TRUE(context.ok());
-    const auto report = RunDecoderCase(GetParam(), **context,
-                                       {"forward", "perplexity", "generate"});
+    const auto report = RunDecoderCase(
+        GetParam(), **context, {"forward", "perplexity", "generate", "text"});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_FALSE(report->comparisons.empty());
     EXPECT_TRUE(report->passed()) << report->Failures();
