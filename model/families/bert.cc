@@ -31,7 +31,7 @@ absl::StatusOr<ModelSpec> FromMetadata(const Metadata& metadata) {
       metadata.GetFloatOr("bert.attention.layer_norm_epsilon", 1e-12));
   LANEWISE_ASSIGN_OR_RETURN(
       config["type_vocab_size"],
-      metadata.GetUintOr("tokenizer.ggml.token_type_count", kMaxVocab, 2, 0));
+      metadata.GetUintOr("tokenizer.ggml.token_type_count", kMaxVocab, 2));
   LANEWISE_ASSIGN_OR_RETURN(config["vocab_size"],
                             ReadGgufVocabSize(metadata, "bert"));
   BertLike keys{"bert"};

@@ -13,12 +13,20 @@
 #include "golden_root.h"
 #include "gtest/gtest.h"
 #include "simd/context.h"
+#include "tests/conformance/case_folder.h"
 #include "tests/conformance/decoder_runner.h"
 
 namespace lanewise {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool IsDecoder(const fs::path& folder) {
+  const auto opened = CaseFolder::Open(folder.string());
+  return opened.ok() &&
+         opened->json().value("family", "decoder") != "encoder" &&
+         opened->json().value("family", "decoder") != "encoder-decoder";
+}
 
 // The cases in the tree, and where LANEWISE_GOLDEN names the whole suite all of
 // its decoders and GGUF models.
@@ -28,7 +36,7 @@ std::vector<std::string> Cases() {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(root, error)) {
       if (fs::exists(entry.path() / "golden.safetensors") &&
-          entry.path().filename() != "types") {
+          entry.path().filename() != "types" && IsDecoder(entry.path())) {
         folders.push_back(entry.path().string());
       }
     }
