@@ -50,6 +50,16 @@ namespace lanewise {
 
 class Executor {
  public:
+  // An attention that is about to run: queries are ready, keys and values are
+  // stored.
+  struct AttentionCall {
+    size_t layer;
+    bool cross;  // to the encoder's rows
+    const AttentionParams* params;
+    absl::Span<const AttentionSequence> sequences;  // entries without rows
+                                                    // have none
+  };
+
   struct Options {
     ActivationType activations = ActivationType::kNative;
     size_t max_rows = 512;  // of one Forward, over all sequences
@@ -59,6 +69,9 @@ class Executor {
     // Where set, called with the residual stream of all rows: index 0 after
     // the embedding, i + 1 after layer i (before the final norm). [rows, width]
     std::function<void(size_t index, const float* rows)> observer;
+
+    // Where set, called before every attention.
+    std::function<void(const AttentionCall& call)> attention_observer;
   };
 
   // Rows that the head reads; where it pools (HeadSpec::pooling) every choice
@@ -169,7 +182,7 @@ class Executor {
   // attended_ = cross-attention of the rows `input`.
   void RunCrossAttention(size_t layer, absl::Span<const Entry> batch,
                          const float* input);
-  void Attend(const AttentionParams& params);
+  void Attend(size_t layer, bool cross, const AttentionParams& params);
   void NormHeads(const AttentionSpec& spec, const LayerWeights& weights,
                  float* row) const;
 

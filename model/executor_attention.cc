@@ -119,7 +119,7 @@ void Executor::RunAttention(size_t layer, absl::Span<const Entry> batch,
   AttentionParams params = ParamsOf(attention, shape, weights);
   const DistanceScoreBias bias(model_.distance_bias(), sequences_);
   if (attention.relative_bias.has_value()) params.bias = &bias;
-  Attend(params);
+  Attend(layer, false, params);
 }
 
 AttentionParams Executor::ParamsOf(const AttentionSpec& spec,
@@ -138,7 +138,10 @@ AttentionParams Executor::ParamsOf(const AttentionSpec& spec,
 }
 
 // Attention of sequences_.
-void Executor::Attend(const AttentionParams& params) {
+void Executor::Attend(size_t layer, bool cross, const AttentionParams& params) {
+  if (options_.attention_observer) {
+    options_.attention_observer({layer, cross, &params, sequences_});
+  }
   float* scratch =
       Scratch(AttentionScratchFloats(context_, params, sequences_));
   Attention(context_, params, sequences_, scratch);
@@ -175,6 +178,7 @@ void Executor::RunCrossAttention(size_t layer, absl::Span<const Entry> batch,
     row += rows;
   }
   Attend(
+      layer, true,
       ParamsOf(attention, batch[0].memory->pool().layer_shape(layer), weights));
 }
 
