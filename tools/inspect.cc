@@ -1,6 +1,7 @@
 #include "tools/inspect.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "simd/types.h"
 #include "tools/escaped.h"
+#include "tools/inspect_attention.h"
 #include "tools/model_summary.h"
 #include "tools/output.h"
 
@@ -25,6 +27,10 @@ constexpr absl::string_view kIntroduction =
   inspect ~/models/SmolLM2-135M-Instruct
   inspect --spec model.gguf        the network as this library runs it
   inspect --json model.gguf
+  inspect --attention "The cat sat." --layers 0,5 model.gguf
+
+With --attention the model is run on the text, and what its layers attend to is
+written as attention.npy and attention.html (a heat map to open in a browser).
 
 Works for models that this library cannot run too. Text out of the files is
 printed with control characters escaped.
@@ -36,6 +42,10 @@ constexpr size_t kMaxValue = 200;
 struct Options {
   bool spec = false;
   bool json = false;
+  std::optional<std::string> attention;
+  std::string layers;
+  std::string heads;
+  std::string output = "attention";
 };
 
 std::string Dump(const Json& json, int indent = -1) {
@@ -135,6 +145,17 @@ std::string JsonText(const Checkpoint& checkpoint,
   return absl::StrCat(Dump(json), "\n");
 }
 
+int RunAttention(const Invocation& call, const Options& options,
+                 const std::string& path) {
+  const absl::StatusOr<std::string> written =
+      WriteAttention({path, *options.attention, options.layers, options.heads,
+                      ResolvePath(options.output)});
+  if (!written.ok()) return Fail(call, written.status());
+  Output out(call.io.out);
+  out.Write(*written);
+  return out.status().ok() ? kExitOk : Fail(call, out.status());
+}
+
 int Run(const Invocation& call, const Options& options,
         const std::string& path) {
   absl::StatusOr<std::unique_ptr<Checkpoint>> checkpoint =
@@ -164,6 +185,15 @@ int Inspect(const Invocation& call) {
   flags.Add({"spec", "", "the network as this library runs it, and no more"},
             &options.spec);
   flags.Add({"json", "", "one JSON object with all of it"}, &options.json);
+  flags.Section("Flags of --attention");
+  flags.Add({"attention", "TEXT", "write what layers attend to in TEXT"},
+            &options.attention);
+  flags.Add({"layers", "N,N", "these layers, from 0; all without it"},
+            &options.layers);
+  flags.Add({"heads", "N,N", "these heads, from 0; all without it"},
+            &options.heads);
+  flags.Add({"output", "NAME", "write NAME.npy and NAME.html (attention)"},
+            &options.output);
   std::vector<std::string> positional;
   absl::Status status = flags.Parse(call.arguments, &positional);
   if (flags.help_requested()) return PrintHelp(call, kIntroduction, flags);
@@ -171,13 +201,20 @@ int Inspect(const Invocation& call) {
     status = absl::InvalidArgumentError(
         "both --spec and --json: --json has the spec in it, give only one");
   }
+  if (status.ok() && options.attention.has_value() &&
+      (options.spec || options.json)) {
+    status = absl::InvalidArgumentError(
+        "--attention with --spec or --json: give only one");
+  }
   if (status.ok() && positional.size() != 1) {
     status = absl::InvalidArgumentError(
         absl::StrCat("expected one file or folder, found ", positional.size(),
                      " arguments: inspect model.gguf"));
   }
   if (!status.ok()) return FailUsage(call, status);
-  return Run(call, options, ResolvePath(positional[0]));
+  const std::string path = ResolvePath(positional[0]);
+  return options.attention.has_value() ? RunAttention(call, options, path)
+                                       : Run(call, options, path);
 }
 
 }  // namespace lanewise

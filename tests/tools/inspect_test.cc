@@ -142,9 +142,54 @@ TEST(Inspect, ErrorsAreOneLine) {
   }
 }
 
+// Whatever the text spells, the page shows it and runs none of it.
+TEST(Inspect, WritesAttentionMaps) {
+  const std::string folder = TestFolder("attention");
+  const std::string output = folder + "/map";
+  const RunResult result =
+      Invoke({"--attention", "<b>x</b></script><script>alert(1)</script>",
+              "--layers", "1,0", "--heads", "2", "--output", output, kLlama});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string npy = ReadFile(output + ".npy");
+  const std::string html = ReadFile(output + ".html");
+  EXPECT_TRUE(absl::StrContains(npy, "'descr': '<f4'"));
+  EXPECT_TRUE(absl::StrContains(npy, "'shape': (2, 1, ")) << npy.substr(0, 128);
+  // Two layers in ascending order, one script for data and one of our own.
+  EXPECT_TRUE(absl::StrContains(html, "\"layer\":0,\"heads\":[2]"));
+  EXPECT_TRUE(absl::StrContains(html, "\"layer\":1,\"heads\":[2]"));
+  EXPECT_TRUE(absl::StrContains(html, "prefers-color-scheme: dark"));
+  EXPECT_FALSE(absl::StrContains(html, "<b>"));
+  EXPECT_FALSE(absl::StrContains(html, "http"));
+  size_t scripts = 0;
+  for (size_t at = 0; (at = html.find("<script", at)) != html.npos; ++at) {
+    ++scripts;
+  }
+  EXPECT_EQ(scripts, 2u);
+}
+
+TEST(Inspect, AttentionErrorsAreOneLine) {
+  const std::string output = TestFolder("attention_errors") + "/map";
+  const struct {
+    std::vector<std::string> arguments;
+    int exit_code;
+    const char* word;
+  } cases[] = {
+      {{"--attention", "a", "--layers", "9", kLlama}, 1, "--layers: expected"},
+      {{"--attention", "a", "--heads", "x", kLlama}, 1, "--heads: expected"},
+      {{"--attention", "a", "--json", kLlama}, 2, "give only one"},
+      {{"--attention", "a", "--output", "/none/x", kLlama}, 1, "/none/x.npy"},
+  };
+  for (const auto& test : cases) {
+    const RunResult result = Invoke(test.arguments);
+    EXPECT_EQ(result.exit_code, test.exit_code) << result.err;
+    EXPECT_TRUE(absl::StrContains(result.err, test.word)) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+  }
+}
+
 TEST(Inspect, HelpTeachesByExample) {
-  ExpectWords(Invoke({"--help"}),
-              {"inspect model.gguf", "  --spec", "  --json"});
+  ExpectWords(Invoke({"--help"}), {"inspect model.gguf", "  --spec", "  --json",
+                                   "  --attention TEXT"});
 }
 
 }  // namespace
