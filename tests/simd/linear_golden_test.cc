@@ -55,7 +55,7 @@ TEST(LinearGolden, LinearAndConv1dLayout) {
       const std::string name = golden["name"];
       SCOPED_TRACE(name);
       const bool transposed = name.rfind("conv1d_layout_", 0) == 0;
-      // Convolutions of audio and images have no kernel yet.
+      // Convolutions of audio and images: convolution_test.
       if (!transposed && name.rfind("linear_", 0) != 0) continue;
       const GoldenArray* x = topic.Find(golden, "inputs", "x");
       const GoldenArray* w =
