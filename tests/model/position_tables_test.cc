@@ -151,7 +151,7 @@ TEST(PositionTables, BucketsEqualTheRecordedOnes) {
 }
 
 // Row and column 0 of a 10 × 10 table, as the report lists them.
-TEST(PositionTables, FaultM1EncoderBucketsOfTenByTen) {
+TEST(PositionTables, M1EncoderBucketsOfTenByTen) {
   const std::vector<int64_t> row = {0, 17, 18, 19, 20, 21, 22, 23, 24, 24};
   const std::vector<int64_t> column = {0, 1, 2, 3, 4, 5, 6, 7, 8, 8};
   for (int64_t i = 0; i < 10; ++i) {
