@@ -29,17 +29,17 @@ HWY_INLINE void FoldRows(const PoolingRows& x, float* out, Step step) {
   }
 }
 
-void PoolImpl(Pooling pooling, const PoolingRows& x, float* out) {
+void PoolImpl(RowPooling pooling, const PoolingRows& x, float* out) {
   const hn::ScalableTag<float> d;
   float divisor = static_cast<float>(x.rows);
-  if (pooling == Pooling::kMax) {
+  if (pooling == RowPooling::kMax) {
     FoldRows(x, out, [](auto maximum, auto v, size_t) HWY_ATTR {
       const auto keep = hn::Or(hn::Le(v, maximum), hn::IsNaN(maximum));
       return hn::IfThenElse(keep, maximum, v);
     });
     return;
   }
-  if (pooling == Pooling::kWeightedMean) {
+  if (pooling == RowPooling::kWeightedMean) {
     FoldRows(x, out, [&](auto sum, auto v, size_t r) HWY_ATTR {
       return hn::MulAdd(v, hn::Set(d, static_cast<float>(r + 1)), sum);
     });
@@ -47,7 +47,7 @@ void PoolImpl(Pooling pooling, const PoolingRows& x, float* out) {
   } else {
     FoldRows(x, out,
              [](auto sum, auto v, size_t) HWY_ATTR { return hn::Add(sum, v); });
-    if (pooling == Pooling::kMeanSqrtLength) divisor = std::sqrt(divisor);
+    if (pooling == RowPooling::kMeanSqrtLength) divisor = std::sqrt(divisor);
   }
   const auto divisors = hn::Set(d, divisor);
   ForEachVector(d, x.width, out, [&](auto load) HWY_ATTR {
@@ -79,12 +79,12 @@ namespace lanewise {
 HWY_EXPORT(PoolImpl);
 HWY_EXPORT(L2NormalizeImpl);
 
-void Pool(const Target& target, Pooling pooling, const PoolingRows& x,
+void Pool(const Target& target, RowPooling pooling, const PoolingRows& x,
           float* out) {
   if (x.rows == 0) {
     std::fill_n(out, x.width, 0.0f);
-  } else if (pooling == Pooling::kFirst || pooling == Pooling::kLast) {
-    const size_t row = pooling == Pooling::kFirst ? 0 : x.rows - 1;
+  } else if (pooling == RowPooling::kFirst || pooling == RowPooling::kLast) {
+    const size_t row = pooling == RowPooling::kFirst ? 0 : x.rows - 1;
     std::memmove(out, x.data + row * x.stride, x.width * sizeof(float));
   } else {
     LANEWISE_DISPATCH(target, PoolImpl)(pooling, x, out);

@@ -2,7 +2,7 @@
 // its scaling to length one (Reimers & Gurevych, arXiv:1908.10084).
 //
 //   std::vector<float> embedding(width);
-//   Pool(target, Pooling::kMean, {states, tokens, width, width},
+//   Pool(target, RowPooling::kMean, {states, tokens, width, width},
 //        embedding.data());
 //   L2Normalize(target, embedding.data(), width);
 //
@@ -20,7 +20,7 @@
 namespace lanewise {
 
 // x[r] is the row r of n.
-enum class Pooling : uint8_t {
+enum class RowPooling : uint8_t {
   kFirst,           // x[0]
   kLast,            // x[n − 1]
   kMean,            // (x[0] + x[1] + …) / n
@@ -39,7 +39,7 @@ struct PoolingRows {
 };
 
 // out [width]; zeros when there is no row. out may be row 0.
-void Pool(const Target& target, Pooling pooling, const PoolingRows& x,
+void Pool(const Target& target, RowPooling pooling, const PoolingRows& x,
           float* out);
 
 // x[i] /= max(√(x[0]² + x[1]² + …), 1e-12), i < n. The sum runs in the 16

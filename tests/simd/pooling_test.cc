@@ -19,11 +19,11 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr Pooling kAll[] = {Pooling::kFirst,          Pooling::kLast,
-                            Pooling::kMean,           Pooling::kMax,
-                            Pooling::kMeanSqrtLength, Pooling::kWeightedMean};
+constexpr RowPooling kAll[] = {
+    RowPooling::kFirst, RowPooling::kLast,           RowPooling::kMean,
+    RowPooling::kMax,   RowPooling::kMeanSqrtLength, RowPooling::kWeightedMean};
 
-std::vector<float> Pooled(const Target& target, Pooling pooling,
+std::vector<float> Pooled(const Target& target, RowPooling pooling,
                           const std::vector<float>& x, size_t rows,
                           size_t width) {
   std::vector<float> out(width);
@@ -33,11 +33,11 @@ std::vector<float> Pooled(const Target& target, Pooling pooling,
 
 TEST(Pooling, M17EqualsTheRecordedValues) {
   const GoldenTopic topic("pooling");
-  const std::vector<std::pair<std::string, Pooling>> names = {
-      {"mean", Pooling::kMean},
-      {"max", Pooling::kMax},
-      {"cls", Pooling::kFirst},
-      {"last", Pooling::kLast}};
+  const std::vector<std::pair<std::string, RowPooling>> names = {
+      {"mean", RowPooling::kMean},
+      {"max", RowPooling::kMax},
+      {"cls", RowPooling::kFirst},
+      {"last", RowPooling::kLast}};
   ForEachTarget([&](const Target& target) {
     size_t compared = 0;
     for (const auto& golden : topic.cases()) {
@@ -106,26 +106,26 @@ TEST(Pooling, CrossEntropyIsTheLogSumLessTheLabelsLogit) {
 }
 
 // The header's formulas, step by step, so to the last bit.
-std::vector<float> Reference(Pooling pooling, const std::vector<float>& x,
+std::vector<float> Reference(RowPooling pooling, const std::vector<float>& x,
                              size_t rows, size_t width) {
   std::vector<float> out(x.begin(), x.begin() + static_cast<long>(width));
   for (size_t r = 1; r < rows; ++r) {
     for (size_t i = 0; i < width; ++i) {
       const float v = x[r * width + i];
       switch (pooling) {
-        case Pooling::kFirst:
+        case RowPooling::kFirst:
           break;
-        case Pooling::kLast:
+        case RowPooling::kLast:
           out[i] = v;
           break;
-        case Pooling::kMax:
+        case RowPooling::kMax:
           out[i] = std::max(out[i], v);
           break;
-        case Pooling::kMean:
-        case Pooling::kMeanSqrtLength:
+        case RowPooling::kMean:
+        case RowPooling::kMeanSqrtLength:
           out[i] = out[i] + v;
           break;
-        case Pooling::kWeightedMean:
+        case RowPooling::kWeightedMean:
           out[i] = std::fma(v, static_cast<float>(r + 1), out[i]);
           break;
       }
@@ -133,9 +133,9 @@ std::vector<float> Reference(Pooling pooling, const std::vector<float>& x,
   }
   const float n = static_cast<float>(rows);
   float divisor = 1.0f;
-  if (pooling == Pooling::kMean) divisor = n;
-  if (pooling == Pooling::kMeanSqrtLength) divisor = std::sqrt(n);
-  if (pooling == Pooling::kWeightedMean) divisor = n * (n + 1) / 2;
+  if (pooling == RowPooling::kMean) divisor = n;
+  if (pooling == RowPooling::kMeanSqrtLength) divisor = std::sqrt(n);
+  if (pooling == RowPooling::kWeightedMean) divisor = n * (n + 1) / 2;
   for (float& value : out) value /= divisor;
   return out;
 }
@@ -146,12 +146,12 @@ TEST(Pooling, IsTheStatedChainOnEveryTarget) {
     for (const size_t rows : {1, 2, 3, 17, 130}) {
       for (const size_t width : {1, 3, 16, 33, 384}) {
         const std::vector<float> x = random.Uniforms(rows * width, -3, 3);
-        for (const Pooling pooling : kAll) {
+        for (const RowPooling pooling : kAll) {
           const std::vector<float> expected =
               Reference(pooling, x, rows, width);
           const std::vector<float> found =
               Pooled(target, pooling, x, rows, width);
-          if (target.has_fma() || pooling != Pooling::kWeightedMean) {
+          if (target.has_fma() || pooling != RowPooling::kWeightedMean) {
             ASSERT_EQ(found, expected) << rows << " rows of " << width;
           } else {
             for (size_t i = 0; i < width; ++i) {
@@ -174,7 +174,7 @@ TEST(Pooling, RowsApartAndInPlace) {
       const auto row = x.begin() + static_cast<long>(r * stride);
       dense.insert(dense.end(), row, row + static_cast<long>(width));
     }
-    for (const Pooling pooling : kAll) {
+    for (const RowPooling pooling : kAll) {
       const std::vector<float> expected =
           Pooled(target, pooling, dense, rows, width);
       std::vector<float> inside = x;
@@ -190,7 +190,7 @@ TEST(Pooling, RowsApartAndInPlace) {
 // Not a division by zero.
 TEST(Pooling, M23NoRowsGiveZeros) {
   ForEachTarget([&](const Target& target) {
-    for (const Pooling pooling : kAll) {
+    for (const RowPooling pooling : kAll) {
       std::vector<float> out(37, 5.0f);
       Pool(target, pooling, {nullptr, 0, out.size(), out.size()}, out.data());
       EXPECT_EQ(out, std::vector<float>(37, 0.0f));
@@ -204,12 +204,13 @@ TEST(Pooling, NaNAndInfinitiesStayVisible) {
                                      kNaN, 3.0f, -kInfinity, kInfinity,
                                      4.0f, 2.0f, -kInfinity, 0.0f};
     const std::vector<float> maximum =
-        Pooled(target, Pooling::kMax, rows, 3, 4);
+        Pooled(target, RowPooling::kMax, rows, 3, 4);
     EXPECT_TRUE(std::isnan(maximum[0]));
     EXPECT_TRUE(std::isnan(maximum[1]));
     EXPECT_EQ(maximum[2], -kInfinity);
     EXPECT_EQ(maximum[3], kInfinity);
-    const std::vector<float> mean = Pooled(target, Pooling::kMean, rows, 3, 4);
+    const std::vector<float> mean =
+        Pooled(target, RowPooling::kMean, rows, 3, 4);
     EXPECT_TRUE(std::isnan(mean[0]) && std::isnan(mean[1]));
     EXPECT_EQ(mean[3], kInfinity);
   });
