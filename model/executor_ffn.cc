@@ -6,6 +6,7 @@
 
 #include "model/executor.h"
 #include "model/limits.h"
+#include "model/routing.h"
 #include "simd/activation.h"
 #include "simd/vector_ops.h"
 
@@ -53,36 +54,19 @@ void Executor::RunFfn(size_t layer, const float* input) {
          {input, width, rows_, width});
 }
 
-// Fills routes_: which rows go to which expert, with what weight. Of equal
-// logits the lower expert's is taken.
+// Fills routes_: which rows go to which expert, with what weight.
 void Executor::Route(size_t layer, const float* input) {
   const MoeSpec& moe = *model_.spec().layers[layer].ffn.moe;
   const size_t width = model_.spec().width;
-  const Target& target = context_.target();
   Project(model_.layer_weights(layer).moe.router, {input, width, rows_, width},
           router_.get(), moe.experts, false);
   for (std::vector<Routed>& route : routes_) route.clear();
   for (size_t row = 0; row < rows_; ++row) {
-    float* logits = router_.get() + row * moe.experts;
-    IndexedValue chosen[kMaxExpertsPerToken];
-    TopK(target, logits, moe.experts, moe.top_k, chosen);
-    std::sort(chosen, chosen + moe.top_k,
-              [](const IndexedValue& a, const IndexedValue& b) {
-                return a.index < b.index;
-              });
-    float weights[kMaxExpertsPerToken];
-    if (moe.renormalize) {
-      for (size_t i = 0; i < moe.top_k; ++i) weights[i] = chosen[i].value;
-      Softmax(target, moe.top_k, weights);
-    } else {
-      Softmax(target, moe.experts, logits);
-      for (size_t i = 0; i < moe.top_k; ++i) {
-        weights[i] = logits[chosen[i].index];
-      }
-    }
+    IndexedValue routes[kMaxExpertsPerToken];
+    RouteRow(context_.target(), moe, router_.get() + row * moe.experts, routes);
     for (size_t i = 0; i < moe.top_k; ++i) {
-      routes_[static_cast<size_t>(chosen[i].index)].push_back(
-          {row, weights[i]});
+      routes_[static_cast<size_t>(routes[i].index)].push_back(
+          {row, routes[i].value});
     }
   }
 }
