@@ -49,6 +49,12 @@ std::string CaseReport::Failures() const {
   return out;
 }
 
+size_t CaseReport::Outputs() const {
+  size_t outputs = 0;
+  for (const Comparison& c : comparisons) outputs += c.outputs;
+  return outputs;
+}
+
 double CaseReport::LargestError() const {
   double largest = 0;
   for (const Comparison& c : comparisons) {
@@ -109,6 +115,19 @@ void AddExact(const OutputName& output, std::string failure,
               CaseReport* report) {
   report->comparisons.push_back(
       {output.run, output.name, 0, 0, std::move(failure)});
+}
+
+void AddLines(const OutputName& output, const LineCount& count,
+              CaseReport* report) {
+  Comparison c{output.run, output.name, 0, 0, ""};
+  c.outputs = count.cases;
+  if (count.cases == 0) {
+    c.failure = "nothing to compare";
+  } else if (count.equal < count.cases) {
+    c.failure = absl::StrCat(count.cases - count.equal, " of ", count.cases,
+                             " differ\n", count.differences);
+  }
+  report->comparisons.push_back(std::move(c));
 }
 
 double StandardDeviation(absl::Span<const float> values) {

@@ -24,6 +24,14 @@ struct Comparison {
   std::string failure;  // empty: passed
   // Whether the scale is the standard deviation of the reference's values.
   bool relative = false;
+  size_t outputs = 1;  // that were compared
+};
+
+// Lines of a file, compared one by one.
+struct LineCount {
+  size_t cases = 0;
+  size_t equal = 0;
+  std::string differences;  // the first few, for people
 };
 
 struct CaseReport {
@@ -36,6 +44,8 @@ struct CaseReport {
 
   bool passed() const;
   std::string Failures() const;  // one a line
+
+  size_t Outputs() const;
 
   // Over the comparisons that are relative to the reference's standard
   // deviation; NaN when one of them is.
@@ -71,6 +81,10 @@ void CompareBits(const OutputName& output, absl::Span<const float> found,
 
 // An exact comparison whose outcome is known; `failure` empty: equal.
 void AddExact(const OutputName& output, std::string failure,
+              CaseReport* report);
+
+// Passes when all lines are equal and there are any.
+void AddLines(const OutputName& output, const LineCount& count,
               CaseReport* report);
 
 double StandardDeviation(absl::Span<const float> values);

@@ -9,13 +9,14 @@
 #include "absl/strings/string_view.h"
 #include "model/chat/chat_template.h"
 #include "nlohmann/json.hpp"
+#include "tests/conformance/template_runner.h"
 
 namespace lanewise {
 
 using Json = nlohmann::ordered_json;
 
-// The clock of all expected values: 2026-03-14 15:09:26.
-constexpr int64_t kTestClock = 1773500966;
+// The clock of all expected values.
+constexpr int64_t kTestClock = kTemplateClock;
 constexpr char kTemplateFolder[] = "tests/data/templates";
 
 absl::StatusOr<RenderedPrompt> RenderPrompt(

@@ -1,54 +1,17 @@
 // Every published template and every snippet of the language against the
 // reference's renderings.
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/conformance/template_runner.h"
 #include "tests/model/chat/chat_test_util.h"
 
 namespace lanewise {
 namespace {
-
-const std::vector<std::string>& Trusted() {
-  static const auto& names = *new std::vector<std::string>{
-      "bos_token", "eos_token", "pad_token", "unk_token"};
-  return names;
-}
-
-// The renderings of one template; returns how many.
-size_t CheckTemplate(const std::filesystem::path& path) {
-  const std::string source = ReadFile(path.string());
-  std::filesystem::path lines = path;
-  lines.replace_extension(".jsonl");
-  size_t cases = 0;
-  absl::StatusOr<ChatTemplate> chat = ChatTemplate::Parse(source);
-  EXPECT_TRUE(chat.ok()) << path << ": " << chat.status();
-  if (!chat.ok()) return 0;
-  for (const Json& json : ReadJsonLines(lines.string())) {
-    ++cases;
-    SCOPED_TRACE(absl::StrCat(path.stem().string(), " ",
-                              json["case"].get<std::string>()));
-    const auto prompt = chat->Render(json["input"], Trusted(), {kTestClock});
-    if (json.contains("rendered")) {
-      EXPECT_TRUE(prompt.ok()) << prompt.status();
-      if (prompt.ok()) {
-        EXPECT_EQ(prompt->text, json["rendered"].get<std::string>());
-      }
-      continue;
-    }
-    const std::string error = json["error"].get<std::string>();
-    EXPECT_FALSE(prompt.ok()) << "expected " << error;
-    constexpr char kRaised[] = "TemplateError: ";
-    if (absl::StartsWith(error, kRaised)) {
-      EXPECT_EQ(prompt.status().message(), error.substr(sizeof(kRaised) - 1));
-    }
-  }
-  return cases;
-}
 
 TEST(ChatGolden, PublishedTemplates) {
   size_t templates = 0;
@@ -57,7 +20,12 @@ TEST(ChatGolden, PublishedTemplates) {
        std::filesystem::directory_iterator(kTemplateFolder)) {
     if (entry.path().extension() != ".jinja") continue;
     ++templates;
-    cases += CheckTemplate(entry.path());
+    SCOPED_TRACE(entry.path().string());
+    const absl::StatusOr<LineCount> count =
+        CompareTemplate(entry.path().string());
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->equal, count->cases) << count->differences;
+    cases += count->cases;
   }
   EXPECT_EQ(templates, 48u);  // nothing was left out
   EXPECT_EQ(cases, 520u);

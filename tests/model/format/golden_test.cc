@@ -14,18 +14,20 @@
 #include "model/format/safetensors.h"
 #include "model/format/text_file.h"
 #include "nlohmann/json.hpp"
+#include "tests/conformance/case_folder.h"
+#include "tests/conformance/gguf_runner.h"
 
 namespace lanewise {
 namespace {
 
 using nlohmann::json;
 
-constexpr char kTypes[] = "tests/data/gguf/types/types.gguf";
-constexpr char kTypesCase[] = "tests/data/gguf/types/case.json";
+constexpr char kTypes[] = "tests/data/gguf/types";
+constexpr char kTypesFile[] = "tests/data/gguf/types/types.gguf";
 constexpr char kLlama[] = "tests/data/models/llama";
 constexpr char kSharded[] = "tests/data/models/llama_sharded_bf16";
-constexpr char kQ4[] = "tests/data/gguf/llama_q4_k_m/model.gguf";
-constexpr char kQ4Case[] = "tests/data/gguf/llama_q4_k_m/case.json";
+constexpr char kQ4[] = "tests/data/gguf/llama_q4_k_m";
+constexpr char kQ4File[] = "tests/data/gguf/llama_q4_k_m/model.gguf";
 
 json LoadJson(const std::string& path) {
   auto text = ReadTextFile(path);
@@ -41,125 +43,52 @@ std::unique_ptr<Checkpoint> MustOpen(const std::string& path) {
   return checkpoint.ok() ? *std::move(checkpoint) : nullptr;
 }
 
-// What Metadata holds as JSON, for comparison.
-struct ToJson {
-  template <class T>
-  json operator()(const T& value) const {
-    return value;
-  }
-};
-
 TEST(Golden, TypesMetadata) {
-  const auto checkpoint = MustOpen(kTypes);
+  const auto checkpoint = MustOpen(kTypesFile);
   ASSERT_NE(checkpoint, nullptr);
   EXPECT_EQ(checkpoint->kind(), CheckpointKind::kGguf);
-  const json expected = LoadJson(kTypesCase)["metadata"];
+  const auto golden = CaseFolder::Open(kTypes);
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const LineCount count = CompareMetadata(*golden, *checkpoint);
+  EXPECT_EQ(count.equal, count.cases) << count.differences;
+  EXPECT_EQ(count.cases, 19u);
   const Metadata& metadata = checkpoint->metadata();
-  for (const auto& [key, value] : expected.items()) {
-    const MetadataValue* found = metadata.Find(key);
-    if (key == "test.empty") {  // listed, but its writer drops empty strings
-      EXPECT_EQ(found, nullptr);
-      continue;
-    }
-    ASSERT_NE(found, nullptr) << key;
-    EXPECT_EQ(std::visit(ToJson{}, *found), value) << key;
-  }
   EXPECT_TRUE(std::holds_alternative<uint64_t>(*metadata.Find("test.u64")));
   EXPECT_TRUE(std::holds_alternative<int64_t>(*metadata.Find("test.u32")));
   EXPECT_EQ(metadata.keys().front(), "general.architecture");
 }
 
 TEST(Golden, TypesTensors) {
-  const auto checkpoint = MustOpen(kTypes);
+  const auto checkpoint = MustOpen(kTypesFile);
   ASSERT_NE(checkpoint, nullptr);
-  const json expected = LoadJson(kTypesCase)["tensors"];
-  EXPECT_EQ(checkpoint->tensors().size() + checkpoint->unsupported().size(),
-            expected.size());
-  size_t unsupported = 0;
-  for (const auto& [name, value] : expected.items()) {
-    const std::string type = value["type"];
-    const Tensor* tensor = checkpoint->FindTensor(name);
-    const bool known = type.substr(0, 2) != "TQ" &&
-                       (type.substr(0, 2) != "IQ" || type == "IQ4_NL");
-    if (!known) {
-      ++unsupported;
-      EXPECT_EQ(tensor, nullptr) << name;
-      const auto status = checkpoint->RequireTensor(name).status();
-      EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-      EXPECT_EQ(status.message(), std::string(kTypes) + ": tensor " + name +
-                                      ": type " + type + " is not supported");
-      continue;
-    }
-    ASSERT_NE(tensor, nullptr) << name;
-    EXPECT_EQ(Traits(tensor->type).name, type) << name;
-    EXPECT_EQ(json(tensor->shape), value["shape"]) << name;
-    EXPECT_EQ(tensor->data.size(), BytesOf(tensor->type, tensor->elements()));
+  const auto golden = CaseFolder::Open(kTypes);
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const LineCount count = CompareTensors(*golden, *checkpoint);
+  EXPECT_EQ(count.equal, count.cases) << count.differences;
+  EXPECT_EQ(count.cases, 78u);
+  EXPECT_EQ(checkpoint->unsupported().size(), 30u);
+  for (const UnsupportedTensor& tensor : checkpoint->unsupported()) {
+    const auto status = checkpoint->RequireTensor(tensor.name).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(status.message(), std::string(kTypesFile) + ": tensor " +
+                                    tensor.name + ": type " + tensor.type +
+                                    " is not supported");
   }
-  EXPECT_EQ(unsupported, checkpoint->unsupported().size());
-}
-
-template <class T>
-std::vector<T> Values(const Checkpoint& checkpoint, const Tensor& tensor) {
-  std::vector<T> values(tensor.elements());
-  const absl::Status read =
-      checkpoint.Read(tensor, 0,
-                      absl::MakeSpan(reinterpret_cast<uint8_t*>(values.data()),
-                                     values.size() * sizeof(T)));
-  EXPECT_TRUE(read.ok()) << read;
-  return values;
-}
-
-TEST(Golden, TypesIntegerValues) {
-  const auto checkpoint = MustOpen(kTypes);
-  ASSERT_NE(checkpoint, nullptr);
-  const json expected = LoadJson(kTypesCase)["tensors"];
-  size_t compared = 0;
-  for (const Tensor& tensor : checkpoint->tensors()) {
-    const json& entry = expected[tensor.name];
-    if (!entry.contains("values")) continue;
-    json found;
-    if (tensor.type == DType::kI8) found = Values<int8_t>(*checkpoint, tensor);
-    if (tensor.type == DType::kI16) {
-      found = Values<int16_t>(*checkpoint, tensor);
-    }
-    if (tensor.type == DType::kI32) {
-      found = Values<int32_t>(*checkpoint, tensor);
-    }
-    if (tensor.type == DType::kI64) {
-      found = Values<int64_t>(*checkpoint, tensor);
-    }
-    if (tensor.type == DType::kF64) found = Values<double>(*checkpoint, tensor);
-    EXPECT_EQ(found, entry["values"]) << tensor.name;
-    ++compared;
-  }
-  EXPECT_EQ(compared, 5u);
 }
 
 TEST(Golden, GgufModel) {
-  const auto checkpoint = MustOpen(kQ4);
+  const auto checkpoint = MustOpen(kQ4File);
   ASSERT_NE(checkpoint, nullptr);
-  const json expected = LoadJson(kQ4Case)["tensors"];
-  EXPECT_EQ(checkpoint->tensors().size(), expected.size());
-  for (const Tensor& tensor : checkpoint->tensors()) {
-    ASSERT_TRUE(expected.contains(tensor.name)) << tensor.name;
-    EXPECT_EQ(json(tensor.shape), expected[tensor.name]["shape"]);
-    EXPECT_EQ(Traits(tensor.type).name,
-              expected[tensor.name]["type"].get<std::string>());
-    if (tensor.type == DType::kF32) {
-      const auto values = Values<float>(*checkpoint, tensor);
-      const json& entry = expected[tensor.name];
-      for (size_t i = 0; i < 8; ++i) {
-        EXPECT_EQ(values[i], entry["first8"][i].get<float>());
-        EXPECT_EQ(values[values.size() - 8 + i],
-                  entry["last8"][i].get<float>());
-      }
-    }
-  }
+  const auto golden = CaseFolder::Open(kQ4);
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  const LineCount count = CompareTensors(*golden, *checkpoint);
+  EXPECT_EQ(count.equal, count.cases) << count.differences;
+  EXPECT_EQ(count.cases, checkpoint->tensors().size());
   // As a folder that holds one GGUF file (its config-like JSON is no config).
-  const auto folder = MustOpen("tests/data/gguf/llama_q4_k_m");
+  const auto folder = MustOpen(kQ4);
   ASSERT_NE(folder, nullptr);
   EXPECT_EQ(folder->kind(), CheckpointKind::kGguf);
-  EXPECT_EQ(folder->path(), "tests/data/gguf/llama_q4_k_m");
+  EXPECT_EQ(folder->path(), kQ4);
   EXPECT_EQ(folder->ReadText("case.json").status().code(),
             absl::StatusCode::kNotFound);
 }

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "golden_root.h"
 #include "gtest/gtest.h"
 #include "model/format/checkpoint.h"
@@ -34,7 +32,7 @@ std::vector<std::string> Folders(const std::string& parent) {
 }
 
 void Report(const std::string& name, const GoldenCounts& counts) {
-  const auto show = [](const GoldenCount& count) {
+  const auto show = [](const LineCount& count) {
     return absl::StrFormat("%d/%d", count.equal, count.cases);
   };
   std::cout << absl::StrFormat(
@@ -42,10 +40,8 @@ void Report(const std::string& name, const GoldenCounts& counts) {
                    show(counts.encode), show(counts.pairs), show(counts.decode),
                    show(counts.bytes))
             << std::endl;
-  for (const GoldenCount* count :
-       {&counts.encode, &counts.pairs, &counts.decode, &counts.bytes}) {
-    EXPECT_EQ(count->equal, count->cases) << name;
-  }
+  SCOPED_TRACE(name);
+  ExpectEqual(counts);
   EXPECT_GT(counts.encode.cases, 0u) << name;
 }
 
@@ -63,39 +59,6 @@ TEST(Conformance, TokenizerJson) {
   }
 }
 
-// Texts and ids of a vocabulary file: `.inp` and `.out` beside it.
-void CompareVocabulary(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename();
-  const auto checkpoint = Checkpoint::Open(path);
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  const auto tokenizer = Tokenizer::Load(**checkpoint);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  const std::vector<std::string> texts =
-      absl::StrSplit(ReadTestFile(path + ".inp"), "\n__ggml_vocab_test__\n");
-  const std::vector<std::string> lines =
-      absl::StrSplit(ReadTestFile(path + ".out"), '\n');
-  EncodeOptions options;
-  options.add_special_tokens = false;
-  size_t equal = 0, cases = 0;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (i >= texts.size()) break;
-    std::vector<int32_t> expected;
-    for (const auto word : absl::StrSplit(lines[i], ' ', absl::SkipEmpty())) {
-      int32_t id = -1;
-      ASSERT_TRUE(absl::SimpleAtoi(word, &id)) << lines[i];
-      expected.push_back(id);
-    }
-    const auto ids = (*tokenizer)->Encode(texts[i], options);
-    ASSERT_TRUE(ids.ok()) << ids.status();
-    ++cases;
-    equal += *ids == expected;
-    EXPECT_EQ(*ids, expected) << name << ": " << texts[i];
-  }
-  std::cout << absl::StrFormat("%-32s encode %d/%d", name, equal, cases)
-            << std::endl;
-  EXPECT_GT(cases, 30u);
-}
-
 TEST(Conformance, GgufVocabularies) {
   if (GoldenRoot().empty()) return;
   std::vector<std::string> paths;
@@ -108,7 +71,18 @@ TEST(Conformance, GgufVocabularies) {
   }
   std::sort(paths.begin(), paths.end());
   EXPECT_FALSE(paths.empty());
-  for (const std::string& path : paths) CompareVocabulary(path);
+  for (const std::string& path : paths) {
+    SCOPED_TRACE(path);
+    const absl::StatusOr<LineCount> count = CompareVocabulary(path);
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->equal, count->cases) << count->differences;
+    EXPECT_GT(count->cases, 30u);
+    std::cout << absl::StrFormat(
+                     "%-32s encode %d/%d",
+                     std::filesystem::path(path).filename().string(),
+                     count->equal, count->cases)
+              << std::endl;
+  }
 }
 
 TEST(Conformance, GgufModels) {

@@ -1,36 +1,18 @@
-// Recorded encodings: JSON lines as the conformance suite has them, one case a
-// line, compared with a tokenizer.
+// Tokenizers and files of tests/data/tokenizer.
 #ifndef LANEWISE_TESTS_MODEL_TOKENIZER_GOLDEN_H_
 #define LANEWISE_TESTS_MODEL_TOKENIZER_GOLDEN_H_
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "model/tokenizer/tokenizer.h"
+#include "tests/conformance/tokenizer_runner.h"
 
 namespace lanewise {
 
-struct GoldenCount {
-  size_t cases = 0;
-  size_t equal = 0;
-};
-
-struct GoldenCounts {
-  GoldenCount encode;  // ids, ids without special tokens, decoded
-  GoldenCount pairs;
-  GoldenCount decode;
-  GoldenCount bytes;  // invalid UTF-8
-};
-
-// All files that a folder has; the first few differences are printed.
-GoldenCounts CompareGoldens(const Tokenizer& tokenizer,
-                            const std::string& folder);
-
-// One encode.jsonl. `decoded` is the text of `ids`, or of `ids_plain`.
-GoldenCount CompareEncodeFile(const Tokenizer& tokenizer,
-                              const std::string& path,
-                              bool decoded_is_plain = false);
+// All cases of all files equal the reference; a difference is a test failure
+// that shows it.
+void ExpectEqual(const GoldenCounts& counts);
 
 // Contents of a file; a test failure and "" when it cannot be read.
 std::string ReadTestFile(const std::string& path);
