@@ -1,0 +1,82 @@
+#include "tests/conformance/model_runner.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "model/format/checkpoint.h"
+#include "model/format/json.h"
+#include "model/model.h"
+#include "simd/status_macros.h"
+#include "tests/conformance/beam_runner.h"
+#include "tests/conformance/case_folder.h"
+#include "tests/conformance/decoder_runner.h"
+
+namespace lanewise {
+namespace {
+
+constexpr size_t kMaxRows = 512;  // of a forward pass of beam search
+
+void Append(CaseReport more, CaseReport* report) {
+  report->comparisons.insert(report->comparisons.end(),
+                             std::make_move_iterator(more.comparisons.begin()),
+                             std::make_move_iterator(more.comparisons.end()));
+}
+
+absl::StatusOr<CaseReport> RunDecoder(const CaseFolder& golden,
+                                      const Context& context) {
+  LANEWISE_ASSIGN_OR_RETURN(
+      CaseReport report,
+      RunDecoderCase(golden.path(), context,
+                     {"forward", "perplexity", "generate", "text"}));
+  report.skipped.clear();  // the rest are those with beams
+  bool beams = false;
+  for (const nlohmann::json& run : golden.runs()) beams |= HasBeams(run);
+  if (beams) {
+    LANEWISE_ASSIGN_OR_RETURN(CaseReport found,
+                              RunBeamCase(golden.path(), context, kMaxRows));
+    Append(std::move(found), &report);
+  }
+  return report;
+}
+
+// For families that have no runner: the loader's own error, where it has one.
+absl::Status NotRun(const CaseFolder& golden, const Context& context,
+                    const std::string& family) {
+  LANEWISE_ASSIGN_OR_RETURN(const auto checkpoint,
+                            Checkpoint::Open(golden.path()));
+  LANEWISE_RETURN_IF_ERROR(Model::Load(*checkpoint, context, {}).status());
+  return absl::UnimplementedError(
+      absl::StrCat("models of the kind ", family, " are not run"));
+}
+
+absl::StatusOr<CaseReport> Run(const std::string& folder,
+                               const Context& context) {
+  LANEWISE_ASSIGN_OR_RETURN(const CaseFolder golden, CaseFolder::Open(folder));
+  LANEWISE_ASSIGN_OR_RETURN(const std::string family,
+                            GetString(golden.json(), folder, "family"));
+  if (family == "decoder") return RunDecoder(golden, context);
+  return NotRun(golden, context, family);
+}
+
+}  // namespace
+
+absl::StatusOr<CaseReport> RunModelCase(const std::string& folder,
+                                        const Context& context) {
+  LANEWISE_ASSIGN_OR_RETURN(CaseReport report, Run(folder, context));
+  if (!LegacyFolder::Exists(folder)) return report;
+  LANEWISE_ASSIGN_OR_RETURN(const LegacyFolder legacy,
+                            LegacyFolder::Create(folder));
+  absl::StatusOr<CaseReport> second = Run(legacy.path(), context);
+  if (!second.ok()) {
+    AddExact({"legacy config.json", "load"},
+             std::string(second.status().message()), &report);
+    return report;
+  }
+  for (Comparison& c : second->comparisons) c.run = "legacy " + c.run;
+  Append(*std::move(second), &report);
+  return report;
+}
+
+}  // namespace lanewise

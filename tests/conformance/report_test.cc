@@ -1,0 +1,269 @@
+// The program `report` over small suites: its rows, files and exit codes.
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/tools/subprocess.h"
+
+namespace lanewise {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+void WriteFile(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+RunResult Invoke(const std::vector<std::string>& arguments,
+                 const RunOptions& options = {}) {
+  return RunProgram("tests/conformance/report", arguments, options);
+}
+
+// The line of a case, "" when there is none.
+std::string Row(const RunResult& result, const std::string& name) {
+  for (const absl::string_view line : absl::StrSplit(result.out, '\n')) {
+    if (absl::StartsWith(line, name + " ")) return std::string(line);
+  }
+  return "";
+}
+
+std::string LastLine(const RunResult& result) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  return lines.empty() ? "" : lines.back();
+}
+
+// A suite with copies of one model: as it is, with damaged expected values,
+// and of an architecture that there is none of.
+class ReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* temporary = std::getenv("TEST_TMPDIR");
+    ASSERT_NE(temporary, nullptr);
+    root_ = fs::path(temporary) /
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::create_directories(root_);
+    Copy("whole");
+    Copy("damaged");
+    Copy("unheard_of");
+    Damage(Model("damaged") / "golden.safetensors", "single.logits");
+    const fs::path config = Model("unheard_of") / "config.json";
+    json edited = json::parse(ReadFile(config), nullptr, false);
+    edited["model_type"] = "unheard_of";
+    WriteFile(config, edited.dump());
+  }
+  void TearDown() override {
+    std::error_code error;
+    fs::remove_all(root_, error);
+  }
+
+  fs::path Model(const std::string& name) const {
+    return root_ / "models" / "decoder" / name;
+  }
+
+  void Copy(const std::string& name) {
+    fs::create_directories(Model(name));
+    for (const auto& entry :
+         fs::directory_iterator("tests/data/models/gpt2_hubstyle")) {
+      // By its contents: in runfiles files are links.
+      WriteFile(Model(name) / entry.path().filename(), ReadFile(entry.path()));
+    }
+  }
+
+  // Another first value of one expected tensor.
+  static void Damage(const fs::path& path, const std::string& tensor) {
+    std::string bytes = ReadFile(path);
+    ASSERT_GT(bytes.size(), 8u);
+    uint64_t header = 0;
+    for (int i = 7; i >= 0; --i) {
+      header = header << 8 | static_cast<unsigned char>(bytes[i]);
+    }
+    const json names = json::parse(bytes.substr(8, header), nullptr, false);
+    ASSERT_TRUE(names.contains(tensor));
+    const size_t first = names[tensor]["data_offsets"][0];
+    char& exponent = bytes[8 + header + first + 3];
+    exponent = static_cast<char>(exponent ^ 0x01);
+    WriteFile(path, bytes);
+  }
+
+  fs::path root_;
+};
+
+TEST_F(ReportTest, ShowsEveryCaseAndFailsWhenOneFails) {
+  const RunResult result = Invoke({"--suite", root_.string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(absl::StartsWith(result.out, "case "));
+  const std::string whole = Row(result, "models/decoder/whole");
+  EXPECT_TRUE(absl::StrContains(whole, " GPT2LMHeadModel ")) << whole;
+  EXPECT_TRUE(absl::StrContains(whole, " F32 ")) << whole;
+  EXPECT_TRUE(absl::EndsWith(whole, "  PASS")) << whole;
+  const std::string damaged = Row(result, "models/decoder/damaged");
+  EXPECT_TRUE(absl::StrContains(
+      damaged, "FAIL: 2 comparisons fail: single: logits: error "))
+      << damaged;
+  const std::string unheard = Row(result, "models/decoder/unheard_of");
+  EXPECT_TRUE(absl::StrContains(
+      unheard, "FAIL: config.json: model_type: architecture 'unheard_of' is"))
+      << unheard;
+  EXPECT_EQ(LastLine(result), "1 of 3 cases pass");
+  // Aligned: the results of all rows begin in one column.
+  EXPECT_EQ(whole.find("PASS"), damaged.find("FAIL"));
+  EXPECT_EQ(whole.find("PASS"), unheard.find("FAIL"));
+}
+
+TEST_F(ReportTest, WritesJson) {
+  const fs::path path = root_ / "report.json";
+  EXPECT_EQ(
+      Invoke({"--suite", root_.string(), "--json", path.string()}).exit_code,
+      1);
+  const json report = json::parse(ReadFile(path), nullptr, false);
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report["passed"], 1);
+  EXPECT_EQ(report["total"], 3);
+  EXPECT_EQ(report["not_run"], 0);
+  EXPECT_EQ(report["suite"], root_.string());
+  ASSERT_EQ(report["cases"].size(), 3u);
+  const json& damaged = report["cases"][0];
+  EXPECT_EQ(damaged["case"], "models/decoder/damaged");
+  EXPECT_EQ(damaged["result"], "FAIL");
+  size_t failed = 0, outputs = 0;
+  for (const json& comparison : damaged["comparisons"]) {
+    failed += comparison["passed"] == false;
+    EXPECT_EQ(comparison["passed"] == false, comparison.contains("failure"));
+    outputs += comparison["outputs"].get<size_t>();
+  }
+  EXPECT_EQ(failed, 2u);  // one tensor, with either config.json
+  EXPECT_EQ(damaged["outputs"], outputs);
+  const json& whole = report["cases"][2];
+  EXPECT_EQ(whole["case"], "models/decoder/whole");
+  EXPECT_EQ(whole["result"], "PASS");
+  EXPECT_EQ(whole["outputs"], outputs);
+  EXPECT_GT(whole["largest_error"], 0.0);
+  EXPECT_LT(whole["largest_error"], 1e-4);
+  // Nothing but the report and the suite is left behind.
+  size_t entries = 0;
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    entries += !entry.path().empty();
+  }
+  EXPECT_EQ(entries, 2u);
+}
+
+TEST_F(ReportTest, WritesMarkdown) {
+  const fs::path path = root_ / "report.md";
+  Invoke({"--suite", root_.string(), "--markdown", path.string()});
+  const std::string text = ReadFile(path);
+  EXPECT_TRUE(absl::StrContains(text, "1 of 3 cases pass"));
+  EXPECT_TRUE(absl::StrContains(text, "| models/decoder/whole | GPT2LMHead"));
+  EXPECT_TRUE(absl::StrContains(text, " | PASS |\n"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "|")) {
+      const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+      EXPECT_EQ(cells.size(), 6u) << line;
+    }
+  }
+}
+
+TEST_F(ReportTest, SucceedsWhenAllCasesOfTheFilterPass) {
+  const RunResult result =
+      Invoke({"--suite", root_.string(), "--filter", "whole"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(LastLine(result), "1 of 1 cases pass");
+  EXPECT_EQ(Row(result, "models/decoder/damaged"), "");
+}
+
+TEST_F(ReportTest, RunsOnTheTargetThatIsAskedFor) {
+  const fs::path path = root_ / "report.json";
+  const std::string unknown =
+      Invoke({"--suite", root_.string(), "--target", "none"}).err;
+  EXPECT_TRUE(absl::StrContains(unknown, "none")) << unknown;
+  const RunResult result =
+      Invoke({"--suite", root_.string(), "--filter", "whole", "--target",
+              "sse2", "--json", path.string()});
+  if (result.exit_code == 2) GTEST_SKIP() << result.err;  // no such CPU
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_EQ(json::parse(ReadFile(path), nullptr, false)["target"], "SSE2");
+}
+
+TEST_F(ReportTest, RelativePathsAreThoseOfTheCaller) {
+  RunOptions options;
+  options.environment = {{"BUILD_WORKING_DIRECTORY", root_.string()}};
+  const RunResult result =
+      Invoke({"--suite", ".", "--filter", "whole", "--json", "relative.json"},
+             options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(root_ / "relative.json"));
+}
+
+TEST_F(ReportTest, SaysBeforeTheWorkThatAFileCannotBeWritten) {
+  const std::string path = (root_ / "no such folder" / "r.json").string();
+  const RunResult result = Invoke({"--suite", root_.string(), "--json", path});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(absl::StrContains(result.err, path)) << result.err;
+}
+
+TEST_F(ReportTest, ADamagedCaseFileIsOneFailure) {
+  WriteFile(Model("damaged") / "case.json", "{\"name\": 3, \"runs\": [");
+  WriteFile(Model("unheard_of") / "case.json",
+            "{\"family\": \"decoder\", \"runs\": [{\"name\": 1}]}");
+  const RunResult result = Invoke({"--suite", root_.string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(LastLine(result), "1 of 3 cases pass");
+  EXPECT_TRUE(absl::StrContains(Row(result, "models/decoder/damaged"),
+                                "FAIL: case.json: "))
+      << result.out;
+}
+
+TEST(ReportUsage, WrongUsageIsExitCodeTwo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--suite", "no such folder"},
+                                             {"--no-such-flag"},
+                                             {"golden"},
+                                             {"--filter", "no such case"},
+                                             {"--threads", "-1"}}) {
+    const RunResult result = Invoke(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0];
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(absl::StrContains(result.err, "--help")) << result.err;
+  }
+}
+
+TEST(ReportUsage, HelpTeaches) {
+  const RunResult result = Invoke({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* word : {"--suite DIR", "--filter TEXT", "--json FILE",
+                           "--markdown FILE", "--target NAME", "Exit codes"}) {
+    EXPECT_TRUE(absl::StrContains(result.out, word)) << word;
+  }
+}
+
+TEST(ReportUsage, RunsTheSuiteOfTheTree) {
+  const RunResult result = Invoke({"--filter", "llama_q"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_TRUE(absl::StrContains(Row(result, "gguf/llama_q4_k_m"), "PASS"))
+      << result.out;
+  EXPECT_EQ(LastLine(result), "10 of 10 cases pass");
+}
+
+}  // namespace
+}  // namespace lanewise
