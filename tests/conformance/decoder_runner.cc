@@ -17,6 +17,7 @@
 #include "simd/vector_ops.h"
 #include "tests/conformance/case_folder.h"
 #include "tests/conformance/run_params.h"
+#include "tests/conformance/text_ids.h"
 
 namespace lanewise {
 namespace {
@@ -299,12 +300,9 @@ class Runner {
       LANEWISE_ASSIGN_OR_RETURN(tokenizer_, Tokenizer::Load(*checkpoint_));
     }
     const std::string file = golden_.path() + "/case.json: text_runs";
-    LANEWISE_ASSIGN_OR_RETURN(const TextRun text, ReadTextRun(run, file));
-    EncodeOptions options;
-    options.parse_special_tokens = true;
-    LANEWISE_ASSIGN_OR_RETURN(const Ids ids,
-                              tokenizer_->Encode(text.text, options));
-    CompareIds({name_, "input_ids"}, ids, text.input_ids, &report_);
+    LANEWISE_ASSIGN_OR_RETURN(TextRun text, ReadTextRun(run, file));
+    text.name = name_;
+    CompareTextIds(*tokenizer_, text, &report_);
     RunParams params;
     params.max_new_tokens = text.new_ids.size();
     LANEWISE_ASSIGN_OR_RETURN(const Ids found,
@@ -314,7 +312,7 @@ class Runner {
              tokenizer_->Decode(found, {}) == text.new_text ? "" : "other text",
              &report_);
     if (!run.contains("full_text")) return absl::OkStatus();
-    Ids all = ids;
+    Ids all = text.input_ids;
     all.insert(all.end(), found.begin(), found.end());
     LANEWISE_ASSIGN_OR_RETURN(const std::string full,
                               GetString(run, file, "full_text"));

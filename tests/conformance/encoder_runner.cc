@@ -11,8 +11,11 @@
 #include "model/format/checkpoint.h"
 #include "model/format/json.h"
 #include "model/model.h"
+#include "model/tokenizer/tokenizer.h"
 #include "simd/status_macros.h"
 #include "tests/conformance/case_folder.h"
+#include "tests/conformance/run_params.h"
+#include "tests/conformance/text_ids.h"
 
 namespace lanewise {
 namespace {
@@ -42,10 +45,9 @@ class Runner {
     LANEWISE_ASSIGN_OR_RETURN(
         report_.architecture,
         GetStringOr(golden_.json(), file, "architecture", "?"));
-    LANEWISE_ASSIGN_OR_RETURN(const auto checkpoint,
-                              Checkpoint::Open(golden_.path()));
-    report_.weights = WeightTypes(*checkpoint);
-    LANEWISE_ASSIGN_OR_RETURN(model_, Model::Load(*checkpoint, context_, {}));
+    LANEWISE_ASSIGN_OR_RETURN(checkpoint_, Checkpoint::Open(golden_.path()));
+    report_.weights = WeightTypes(*checkpoint_);
+    LANEWISE_ASSIGN_OR_RETURN(model_, Model::Load(*checkpoint_, context_, {}));
     Executor::Options options;
     options.activations = ActivationType::kF32;
     options.observer = [this](size_t index, const float* rows) {
@@ -60,14 +62,33 @@ class Runner {
   void RunAll() {
     for (const nlohmann::json& run : golden_.runs()) {
       name_ = run["name"].get<std::string>();
-      const absl::Status status = RunForward(run["inputs"], run["outputs"]);
-      if (!status.ok()) {
-        AddExact({name_, "run"}, std::string(status.message()), &report_);
-      }
+      AddError(RunForward(run["inputs"], run["outputs"]));
     }
+    name_ = "texts";
+    AddError(RunTexts());
   }
 
  private:
+  void AddError(const absl::Status& status) {
+    if (status.ok()) return;
+    AddExact({name_, "run"}, std::string(status.message()), &report_);
+  }
+
+  // The ids of the texts whose outputs are runs.
+  absl::Status RunTexts() {
+    const nlohmann::json* texts = FindJson(golden_.json(), "text_runs");
+    if (texts == nullptr) return absl::OkStatus();
+    LANEWISE_ASSIGN_OR_RETURN(const auto tokenizer,
+                              Tokenizer::Load(*checkpoint_));
+    for (const nlohmann::json& run : *texts) {
+      LANEWISE_ASSIGN_OR_RETURN(
+          const TextRun text,
+          ReadTextRun(run, golden_.path() + "/case.json: text_runs"));
+      CompareTextIds(*tokenizer, text, &report_);
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<Inputs> Read(const nlohmann::json& fields) const {
     Inputs inputs;
     LANEWISE_ASSIGN_OR_RETURN(inputs.rows, golden_.Rows(fields));
@@ -193,6 +214,7 @@ class Runner {
   const CaseFolder& golden_;
   const Context& context_;
   CaseReport& report_;
+  std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<const Model> model_;
   std::unique_ptr<Executor> executor_;
   std::string name_;
@@ -206,7 +228,6 @@ absl::StatusOr<CaseReport> RunEncoderCase(const std::string& folder,
                                           const Context& context) {
   CaseReport report;
   LANEWISE_ASSIGN_OR_RETURN(const CaseFolder golden, CaseFolder::Open(folder));
-  LANEWISE_RETURN_IF_ERROR(golden.CheckRuns());
   Runner runner(golden, context, &report);
   LANEWISE_RETURN_IF_ERROR(runner.Load());
   runner.RunAll();

@@ -12,6 +12,7 @@
 #include "tests/conformance/beam_runner.h"
 #include "tests/conformance/case_folder.h"
 #include "tests/conformance/decoder_runner.h"
+#include "tests/conformance/encoder_runner.h"
 
 namespace lanewise {
 namespace {
@@ -57,6 +58,7 @@ absl::StatusOr<CaseReport> Run(const std::string& folder,
   LANEWISE_ASSIGN_OR_RETURN(const std::string family,
                             GetString(golden.json(), folder, "family"));
   if (family == "decoder") return RunDecoder(golden, context);
+  if (family == "encoder") return RunEncoderCase(folder, context);
   return NotRun(golden, context, family);
 }
 

@@ -172,13 +172,24 @@ absl::StatusOr<RunParams> ReadParams(const nlohmann::json& params) {
 absl::StatusOr<TextRun> ReadTextRun(const nlohmann::json& run,
                                     const std::string& file) {
   TextRun out;
+  LANEWISE_ASSIGN_OR_RETURN(out.name, GetStringOr(run, file, "run", ""));
   LANEWISE_ASSIGN_OR_RETURN(out.text, GetString(run, file, "text"));
-  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json* ids,
-                            GetArray(run, file, "input_ids"));
-  LANEWISE_ASSIGN_OR_RETURN(out.input_ids, ToIds(*ids, "input_ids"));
+  if (FindJson(run, "pair") != nullptr) {
+    LANEWISE_ASSIGN_OR_RETURN(out.pair, GetString(run, file, "pair"));
+  }
+  const auto ids = [&](const char* key,
+                       std::vector<int32_t>* to) -> absl::Status {
+    LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json* found,
+                              GetArray(run, file, key));
+    LANEWISE_ASSIGN_OR_RETURN(*to, ToIds(*found, key));
+    return absl::OkStatus();
+  };
+  LANEWISE_RETURN_IF_ERROR(ids("input_ids", &out.input_ids));
+  if (run.contains("token_type_ids")) {
+    LANEWISE_RETURN_IF_ERROR(ids("token_type_ids", &out.type_ids));
+  }
   if (run.contains("new_ids")) {
-    LANEWISE_ASSIGN_OR_RETURN(ids, GetArray(run, file, "new_ids"));
-    LANEWISE_ASSIGN_OR_RETURN(out.new_ids, ToIds(*ids, "new_ids"));
+    LANEWISE_RETURN_IF_ERROR(ids("new_ids", &out.new_ids));
     LANEWISE_ASSIGN_OR_RETURN(out.new_text, GetString(run, file, "new_text"));
   }
   return out;

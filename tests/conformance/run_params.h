@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,12 @@ absl::StatusOr<RunParams> ReadParams(const nlohmann::json& params);
 
 // One of `text_runs` in case.json.
 struct TextRun {
+  std::string name;  // of the run with its outputs; "" where there is none
   std::string text;
+  std::optional<std::string> pair;
   std::vector<int32_t> input_ids;
-  std::vector<int32_t> new_ids;  // empty for encoders
+  std::vector<int32_t> type_ids;  // empty: not recorded
+  std::vector<int32_t> new_ids;   // empty for encoders
   std::string new_text;
 };
 absl::StatusOr<TextRun> ReadTextRun(const nlohmann::json& run,
