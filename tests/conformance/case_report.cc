@@ -72,13 +72,18 @@ void CompareAbsolute(const OutputName& output, absl::Span<const float> found,
       Compare(output, found, expected, 1.0, tolerance));
 }
 
-void CompareToReference(const OutputName& output, absl::Span<const float> found,
-                        absl::Span<const float> expected, CaseReport* report) {
-  const double deviation = StandardDeviation(expected);
+void CompareRelative(const OutputName& output, absl::Span<const float> found,
+                     absl::Span<const float> expected, double deviation,
+                     CaseReport* report) {
   report->comparisons.push_back(Compare(output, found, expected,
                                         deviation > 0 ? deviation : 1.0,
                                         kRelativeTolerance));
   report->comparisons.back().relative = true;
+}
+
+void CompareToReference(const OutputName& output, absl::Span<const float> found,
+                        absl::Span<const float> expected, CaseReport* report) {
+  CompareRelative(output, found, expected, StandardDeviation(expected), report);
 }
 
 void CompareIds(const OutputName& output, absl::Span<const int32_t> found,

@@ -67,8 +67,13 @@ void CompareAbsolute(const OutputName& output, absl::Span<const float> found,
                      absl::Span<const float> expected, double tolerance,
                      CaseReport* report);
 
-// Differences in units of the expected values' standard deviation, at most
-// kRelativeTolerance. Values that are all equal have the unit 1.
+// Differences in units of `deviation`, at most kRelativeTolerance.
+void CompareRelative(const OutputName& output, absl::Span<const float> found,
+                     absl::Span<const float> expected, double deviation,
+                     CaseReport* report);
+
+// The same with the expected values' own standard deviation. Values that are
+// all equal have the unit 1.
 void CompareToReference(const OutputName& output, absl::Span<const float> found,
                         absl::Span<const float> expected, CaseReport* report);
 

@@ -36,6 +36,7 @@ reference implementation, with f32 activations and cache.
   report
   report --suite ~/golden --markdown report.md --json report.json
   report --filter models/decoder --target AVX2
+  report --filter real --models ~/models
 
 Each line: the case, its architecture, how its weights are stored, how many
 outputs were compared, the largest error of a logit or hidden value (in standard
@@ -49,6 +50,7 @@ struct Options {
   std::string suite;
   std::string filter;
   std::string target;
+  std::string models;
   std::string json;
   std::string markdown;
   size_t threads = 0;
@@ -61,6 +63,10 @@ absl::Status ParseFlags(const Invocation& call, FlagSet* flags,
              &options->suite);
   flags->Add({"filter", "TEXT", "only cases whose name holds TEXT"},
              &options->filter);
+  flags->Add({"models", "DIR",
+              "weights of the real models, by the names of their cases; a case "
+              "without weights is not run and not counted"},
+             &options->models);
   flags->Add({"target", "NAME",
               "instruction set, e.g. AVX2 (default: the best of this machine)"},
              &options->target);
@@ -77,26 +83,48 @@ absl::Status ParseFlags(const Invocation& call, FlagSet* flags,
                    "\": name a suite with --suite"));
 }
 
-absl::StatusOr<std::string> SuiteFolder(const Invocation& call,
-                                        const std::string& suite_file,
-                                        const Options& options) {
-  if (!options.suite.empty()) {
-    std::string folder = ResolvePath(options.suite);
-    std::error_code error;
-    if (fs::is_directory(folder, error)) return folder;
-    return absl::NotFoundError(
-        absl::StrCat("--suite: ", folder, ": no such folder"));
-  }
-  // Found among the runfiles as a default model is.
+absl::StatusOr<std::string> Folder(absl::string_view flag,
+                                   const std::string& value) {
+  std::string folder = ResolvePath(value);
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return folder;
+  return absl::NotFoundError(
+      absl::StrCat("--", flag, ": ", folder, ": no such folder"));
+}
+
+// A file that the program carries, found as a default model is.
+absl::StatusOr<std::string> Carried(const Invocation& call,
+                                    const std::string& runfile) {
   Invocation found = call;
-  found.default_model = suite_file;
-  const absl::StatusOr<std::string> file = ModelPath(found, "");
+  found.default_model = runfile;
+  return ModelPath(found, "");
+}
+
+absl::StatusOr<SuiteOptions> ReadOptions(const Invocation& call,
+                                         const ReportData& data,
+                                         const Options& options) {
+  SuiteOptions out;
+  out.filter = options.filter;
+  if (!options.models.empty()) {
+    LANEWISE_ASSIGN_OR_RETURN(out.models, Folder("models", options.models));
+  } else {
+    for (const auto& [name, runfile] : data.models) {
+      const auto file = Carried(call, runfile);
+      if (file.ok()) out.weights[name] = *file;
+    }
+  }
+  if (!options.suite.empty()) {
+    LANEWISE_ASSIGN_OR_RETURN(out.root, Folder("suite", options.suite));
+    return out;
+  }
+  const auto file = Carried(call, data.suite_file);
   if (!file.ok()) {
     return absl::NotFoundError(
         "the suite of the tree is not beside this program: name one with "
         "--suite DIR");
   }
-  return fs::path(*file).parent_path().parent_path().string();
+  out.root = fs::path(*file).parent_path().parent_path().string();
+  return out;
 }
 
 absl::StatusOr<std::unique_ptr<Context>> MakeContext(const Options& options) {
@@ -172,20 +200,20 @@ absl::Status WriteFiles(const Options& options, const ReportHeader& header,
 
 }  // namespace
 
-int Report(const Invocation& call, const std::string& suite_file) {
+int Report(const Invocation& call, const ReportData& data) {
   Options options;
   FlagSet flags;
   const absl::Status parsed = ParseFlags(call, &flags, &options);
   if (flags.help_requested()) return PrintHelp(call, kIntroduction, flags);
   if (!parsed.ok()) return FailUsage(call, parsed);
-  const auto folder = SuiteFolder(call, suite_file, options);
-  if (!folder.ok()) return FailUsage(call, folder.status());
+  const auto suite = ReadOptions(call, data, options);
+  if (!suite.ok()) return FailUsage(call, suite.status());
   const auto context = MakeContext(options);
   if (!context.ok()) return FailUsage(call, context.status());
-  const std::vector<SuiteCase> cases = ListCases({*folder, options.filter});
+  const std::vector<SuiteCase> cases = ListCases(*suite);
   if (cases.empty()) {
     return FailUsage(call, absl::NotFoundError(absl::StrCat(
-                               *folder, ": no case",
+                               suite->root, ": no case",
                                options.filter.empty() ? "" : " of that name",
                                " is in this suite")));
   }
@@ -194,9 +222,10 @@ int Report(const Invocation& call, const std::string& suite_file) {
 
   Output out(call.io.out);
   const std::vector<CaseRow> rows =
-      RunAll(call, **context, *folder, cases, &out);
+      RunAll(call, **context, suite->root, cases, &out);
   const CaseTotals totals = Total(rows);
-  const ReportHeader header{*folder, std::string((*context)->target().name()),
+  const ReportHeader header{suite->root,
+                            std::string((*context)->target().name()),
                             (*context)->threads()};
   const absl::Status written = WriteFiles(options, header, rows);
   if (!written.ok()) Fail(call, written);

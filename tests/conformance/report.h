@@ -3,15 +3,27 @@
 #define LANEWISE_TESTS_CONFORMANCE_REPORT_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/cli.h"
 
 namespace lanewise {
 
-// `suite_file`: path within the runfiles of a file in a folder of the suite
-// that is run when none is named. Returns the exit code: 0 when all cases pass,
-// 1 when one does not or an output cannot be written, 2 for wrong usage.
-int Report(const Invocation& call, const std::string& suite_file);
+// What a program carries: paths within its runfiles.
+struct ReportData {
+  // A file in a folder of the suite that is run when none is named.
+  std::string suite_file;
+  // Weights of real models: the name of the case, and a file of the model.
+  std::vector<std::pair<std::string, std::string>> models;
+};
+
+// Of this program: each links one of two definitions (BUILD).
+ReportData CarriedData();
+
+// Returns the exit code: 0 when all cases pass, 1 when one does not or an
+// output cannot be written, 2 for wrong usage.
+int Report(const Invocation& call, const ReportData& data);
 
 }  // namespace lanewise
 

@@ -35,7 +35,7 @@ void WriteFile(const fs::path& path, const std::string& text) {
 
 RunResult Invoke(const std::vector<std::string>& arguments,
                  const RunOptions& options = {}) {
-  return RunProgram("tests/conformance/report", arguments, options);
+  return RunProgram("tests/conformance/report_no_model", arguments, options);
 }
 
 // The line of a case, "" when there is none.
@@ -240,6 +240,7 @@ TEST(ReportUsage, WrongUsageIsExitCodeTwo) {
                                              {"--no-such-flag"},
                                              {"golden"},
                                              {"--filter", "no such case"},
+                                             {"--models", "no such folder"},
                                              {"--threads", "-1"}}) {
     const RunResult result = Invoke(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments[0];
@@ -251,10 +252,22 @@ TEST(ReportUsage, WrongUsageIsExitCodeTwo) {
 TEST(ReportUsage, HelpTeaches) {
   const RunResult result = Invoke({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* word : {"--suite DIR", "--filter TEXT", "--json FILE",
-                           "--markdown FILE", "--target NAME", "Exit codes"}) {
+  for (const char* word :
+       {"--suite DIR", "--filter TEXT", "--models DIR", "--json FILE",
+        "--markdown FILE", "--target NAME", "Exit codes"}) {
     EXPECT_TRUE(absl::StrContains(result.out, word)) << word;
   }
+}
+
+TEST(ReportUsage, RealModelsWithoutWeightsAreNotCounted) {
+  const RunResult result = Invoke({"--filter", "smollm2_135m"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_TRUE(absl::EndsWith(Row(result, "real/smollm2_135m_q4_1"),
+                             "  not run: no weights"))
+      << result.out;
+  EXPECT_EQ(LastLine(result), "1 of 1 cases pass (1 not run)");
+  // Nothing that ran is no success.
+  EXPECT_EQ(Invoke({"--filter", "real/"}).exit_code, 1);
 }
 
 TEST(ReportUsage, RunsTheSuiteOfTheTree) {

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/conformance/gguf_runner.h"
 #include "tests/conformance/model_runner.h"
+#include "tests/conformance/real_runner.h"
 #include "tests/conformance/template_runner.h"
 #include "tests/conformance/tokenizer_runner.h"
 
@@ -69,6 +70,27 @@ class Lister {
     }
   }
 
+  // Real models: folders with case.json. Those without weights are not run.
+  void AddReal(const std::string& parent) {
+    for (const std::string& name : Names(parent)) {
+      const std::string path = absl::StrCat(parent, "/", name);
+      const std::string full = absl::StrCat(options_.root, "/", path);
+      if (!FileExists(full + "/case.json")) continue;
+      const size_t before = cases_.size();
+      Add(path, path, nullptr);
+      if (cases_.size() == before) continue;  // filtered
+      SuiteCase& one = cases_.back();
+      const auto named = options_.weights.find(path);
+      const std::string weights = named != options_.weights.end()
+                                      ? named->second
+                                      : FindRealWeights(full, options_.models);
+      if (weights.empty()) one.not_run = "no weights";
+      one.run = [full, weights](const Context& context) {
+        return RunRealCase(full, weights, context);
+      };
+    }
+  }
+
   std::vector<SuiteCase> Take() { return std::move(cases_); }
 
  private:
@@ -104,6 +126,7 @@ std::vector<SuiteCase> ListCases(const SuiteOptions& options) {
   }
   lister.AddFiles("vocab", ".gguf", RunVocabulary);
   lister.AddFiles("templates", ".jinja", RunTemplate);
+  lister.AddReal("real");
   return lister.Take();
 }
 

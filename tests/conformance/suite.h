@@ -13,6 +13,7 @@
 #define LANEWISE_TESTS_CONFORMANCE_SUITE_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ namespace lanewise {
 struct SuiteOptions {
   std::string root;
   std::string filter;  // only cases whose name holds it
+  // Where the weights of real models are: a folder that holds them by the name
+  // of the case, and files for single cases ("real/NAME").
+  std::string models;
+  std::map<std::string, std::string> weights;
 };
 
 struct SuiteCase {
