@@ -132,6 +132,30 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> FromParsed(
                           absl::StrCat(file, ": added_tokens"));
 }
 
+// The vocabulary files of folders that are older than tokenizer.json.
+constexpr absl::string_view kOlderFiles[] = {"sentencepiece.bpe.model",
+                                             "tokenizer.model",
+                                             "spiece.model",
+                                             "sentencepiece.model",
+                                             "source.spm",
+                                             "vocab.json",
+                                             "vocab.txt",
+                                             "vocab.tsv"};
+
+// `not_found`, or what to do about it where an older file is there.
+absl::Status MissingFile(const Checkpoint& checkpoint,
+                         const absl::Status& not_found) {
+  for (const absl::string_view name : kOlderFiles) {
+    if (absl::IsNotFound(checkpoint.ReadText(name).status())) continue;
+    return absl::NotFoundError(absl::StrCat(
+        checkpoint.path(), ": expected tokenizer.json, found only ", name,
+        ", which is not read: save the tokenizer as a fast one "
+        "(AutoTokenizer.from_pretrained(folder).save_pretrained(folder)), "
+        "which writes tokenizer.json"));
+  }
+  return not_found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromJson(
@@ -145,9 +169,13 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Load(
   if (checkpoint.kind() == CheckpointKind::kGguf) {
     return FromMetadata(checkpoint.metadata());
   }
-  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json json,
-                            checkpoint.ReadJson("tokenizer.json"));
-  return FromParsed(json, absl::StrCat(checkpoint.path(), "/tokenizer.json"));
+  const absl::StatusOr<nlohmann::json> json =
+      checkpoint.ReadJson("tokenizer.json");
+  if (absl::IsNotFound(json.status())) {
+    return MissingFile(checkpoint, json.status());
+  }
+  LANEWISE_RETURN_IF_ERROR(json.status());
+  return FromParsed(*json, absl::StrCat(checkpoint.path(), "/tokenizer.json"));
 }
 
 }  // namespace lanewise
