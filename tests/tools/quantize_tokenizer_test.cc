@@ -108,6 +108,28 @@ TEST(QuantizeTokenizer, SentencePieceScoresFollowTheMerges) {
   ExpectRecordedIds("llama2", metadata, /*spaces=*/true);
 }
 
+// The text of a report, and others with what it has: accents, a dash, digits,
+// an emoji that only bytes can spell.
+TEST(QuantizeTokenizer, T5GgufGivesTheIdsOfTheFolder) {
+  for (const char* name : {"gemma", "llama2", "gpt2", "qwen2"}) {
+    const Exported exported = Export(name);
+    ASSERT_TRUE(exported.status.ok()) << exported.status;
+    const auto gguf = Tokenizer::FromMetadata(exported.metadata);
+    ASSERT_TRUE(gguf.ok()) << gguf.status();
+    const auto folder = Tokenizer::FromJson(
+        ReadFile(std::string(kFolder) + name + "/tokenizer.json"), name);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    for (const char* text :
+         {"Hello world! Caf\xC3\xA9 d\xC3\xA9j\xC3\xA0 vu \xE2\x80\x94 123 "
+          "\xF0\x9F\x98\x8A",
+          "\xE2\x80\x94\xC3\xA9 12,345.67", "a  b\n\n c\t",
+          "\xE4\xBD\xA0\xEF\xBC\x9F"}) {
+      EXPECT_EQ(*(*gguf)->Encode(text, {}), *(*folder)->Encode(text, {}))
+          << name << ": " << text;
+    }
+  }
+}
+
 // There a space before a text counts as the prefix; in GGUF it does not.
 TEST(QuantizeTokenizer, ADifferenceInLeadingSpacesIsSaid) {
   const Exported exported = Export("llama2_metaspace");
