@@ -11,6 +11,7 @@
 #include "model/format/checkpoint.h"
 #include "model/model.h"
 #include "runtime/prompt.h"
+#include "runtime/score.h"
 #include "runtime/session.h"
 #include "simd/context.h"
 #include "simd/status_macros.h"
@@ -94,6 +95,11 @@ class LoadedEngine : public Engine {
     return session->Generate(request, callbacks);
   }
 
+  absl::StatusOr<ScoreResult> Score(const ScoreRequest& request,
+                                    const ScoreCallbacks& callbacks) override {
+    return ScoreText(shared_, request, callbacks);
+  }
+
   absl::StatusOr<std::string> RenderChat(
       absl::Span<const Message> messages) const override {
     LANEWISE_ASSIGN_OR_RETURN(RenderedPrompt prompt,
@@ -117,6 +123,10 @@ class LoadedEngine : public Engine {
     DecodeOptions options;
     options.skip_special_tokens = true;
     return prompts_->tokenizer().Decode(ids, options);
+  }
+
+  std::string TokenText(int32_t id) const override {
+    return prompts_->tokenizer().TokenText(id);
   }
 
   bool has_chat_template() const override {

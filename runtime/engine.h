@@ -123,6 +123,54 @@ struct GenerateResult {
   double decode_seconds = 0;  // for the tokens after the first, without hashing
 };
 
+// A text whose tokens are given probabilities. Exactly one of text and ids is
+// set.
+//
+//   lanewise::ScoreRequest request;
+//   request.prompt = "The capital of France is";
+//   request.text = " Paris.";
+//   auto score = engine->Score(request, {});
+//   // score->perplexity; score->log_probabilities[0] of score->ids[0]
+struct ScoreRequest {
+  std::string text;
+  // Read before the text and not scored. Both are tokenized as one text, with
+  // what the tokenizer puts around it; the tokens that this one and the prompt
+  // alone begin with are the prompt's, and one that reaches from the prompt
+  // into the text is scored.
+  std::string prompt;
+  bool parse_special = false;  // text and prompt may spell control tokens
+
+  std::vector<int32_t> ids;
+  std::vector<int32_t> prompt_ids;  // before ids, not scored
+
+  // 0: what is longer than the context is an error. Else prompt and text are
+  // read in windows of context_length() tokens that begin at multiples of
+  // `stride`, each on its own, positions from 0; a window scores what no
+  // earlier one did. So the first window's tokens depend on all before them,
+  // later ones on at least context_length() - stride. At most
+  // context_length() - 1, which is the fastest; 1 is the most exact.
+  size_t stride = 0;
+};
+
+struct ScoreCallbacks {
+  // After every chunk: tokens done, tokens in all, of all windows.
+  std::function<void(size_t done, size_t total)> on_progress;
+  // Asked before every chunk; true ends it with CANCELLED.
+  std::function<bool()> should_cancel;
+};
+
+struct ScoreResult {
+  std::vector<int32_t> ids;  // scored tokens: of the text, but never the very
+                             // first token, which nothing precedes
+  // Of ids, natural logarithm of the probability after all tokens before it (in
+  // its window), of the raw distribution.
+  std::vector<double> log_probabilities;
+  size_t prompt_tokens = 0;  // before ids, not scored
+  double mean_nll = 0;       // mean of -log_probabilities
+  double perplexity = 0;     // exp(mean_nll)
+  double seconds = 0;
+};
+
 // A conversation: keeps keys and values, so that a prompt which begins as the
 // last one ended computes only what is new. Not thread-safe; use one per
 // thread of requests. Results are those of a fresh session, bit for bit.
@@ -154,6 +202,14 @@ class Engine {
   virtual absl::StatusOr<GenerateResult> Generate(
       const GenerateRequest& request, const GenerateCallbacks& callbacks) = 0;
 
+  // Log-probabilities of a given text, perplexity. Thread-safe. Memory does not
+  // grow with the length of the text but for the result and the cache.
+  // INVALID_ARGUMENT for a contradictory request or one without a token to
+  // score, OUT_OF_RANGE for more tokens than the context (with both numbers),
+  // INTERNAL for logits that are not finite (with the token).
+  virtual absl::StatusOr<ScoreResult> Score(
+      const ScoreRequest& request, const ScoreCallbacks& callbacks) = 0;
+
   // The prompt of `messages` as the chat template renders it, ready for an
   // answer.
   virtual absl::StatusOr<std::string> RenderChat(
@@ -169,6 +225,9 @@ class Engine {
 
   // Text of ids, without control tokens.
   virtual std::string Decode(absl::Span<const int32_t> ids) const = 0;
+
+  // How the vocabulary spells a token; "" out of range.
+  virtual std::string TokenText(int32_t id) const = 0;
 
   virtual bool has_chat_template() const = 0;
   virtual size_t vocab_size() const = 0;
