@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
+#include "tools/engine_setup.h"
 #include "tools/interrupt.h"
 
 namespace lanewise {

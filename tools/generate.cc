@@ -12,6 +12,7 @@
 #include "simd/status_macros.h"
 #include "tools/answer.h"
 #include "tools/chat.h"
+#include "tools/engine_setup.h"
 #include "tools/generate_options.h"
 #include "tools/output.h"
 
@@ -62,15 +63,8 @@ class Program {
 
   absl::Status Load() {
     LANEWISE_ASSIGN_OR_RETURN(path_, ModelPath(call_, options_.model));
-    ProgressLine progress(call_.io.err, "loading the model: layers");
-    options_.engine.load_progress = [&progress](size_t done, size_t total) {
-      progress.Update(done, total);
-    };
-    LANEWISE_ASSIGN_OR_RETURN(engine_, Engine::Load(path_, options_.engine));
-    progress.Clear();
-    for (const std::string& notice : engine_->notices()) {
-      Note(call_, absl::StrCat("note: ", notice));
-    }
+    LANEWISE_ASSIGN_OR_RETURN(engine_,
+                              LoadEngine(call_, path_, options_.engine));
     if (!options_.raw && !engine_->has_chat_template()) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_,

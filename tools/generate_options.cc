@@ -1,18 +1,15 @@
 #include "tools/generate_options.h"
 
-#include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "runtime/utf8.h"
+#include "simd/status_macros.h"
+#include "tools/engine_setup.h"
 #include "tools/escaped.h"
 
 namespace lanewise {
 namespace {
-
-constexpr int64_t kMaxCount = 1'000'000'000;
 
 void AddInputFlags(GenerateOptions* options, FlagSet* flags) {
   flags->Section("What to continue");
@@ -70,35 +67,6 @@ void AddSamplingFlags(GenerateOptions* options, FlagSet* flags) {
              &request.ignore_end);
 }
 
-void AddEngineFlags(GenerateOptions* options, FlagSet* flags) {
-  EngineOptions& engine = options->engine;
-  flags->Section("The model and how it runs");
-  flags->Add({"model", "FILE_OR_FOLDER",
-              "a GGUF file, or a folder with config.json, safetensors and "
-              "tokenizer.json (default: SmolLM2-135M-Instruct)"},
-             &options->model);
-  flags->Add({"threads", "N", "threads (0: as many as this process may use)"},
-             &engine.threads, 0, 1024);
-  flags->Add(
-      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
-      &engine.target);
-  flags->Add({"activations", "native|f32",
-              "f32: exact activations with quantized weights, slower"},
-             &engine.activations,
-             {{"native", ActivationPrecision::kNative},
-              {"f32", ActivationPrecision::kF32}});
-  flags->Add({"cache", "f16|bf16|f32", "type of cached keys and values (f16)"},
-             &engine.cache,
-             {{"f16", CachePrecision::kF16},
-              {"bf16", CachePrecision::kBF16},
-              {"f32", CachePrecision::kF32}});
-  flags->Add({"context", "N", "longest sequence (0: the model's own)"},
-             &engine.context_length, 0, kMaxCount);
-  flags->Add(
-      {"prefill_chunk", "N", "prompt tokens that are computed together (512)"},
-      &engine.prefill_chunk, 1, kMaxCount);
-}
-
 // Validate's messages begin with the name of the field, which is the flag's.
 absl::Status CheckSampling(const SamplingOptions& sampling) {
   absl::Status status = Validate(sampling);
@@ -108,27 +76,11 @@ absl::Status CheckSampling(const SamplingOptions& sampling) {
 
 }  // namespace
 
-absl::string_view Name(ActivationPrecision activations) {
-  return activations == ActivationPrecision::kF32 ? "f32" : "native";
-}
-
-absl::string_view Name(CachePrecision cache) {
-  switch (cache) {
-    case CachePrecision::kF32:
-      return "f32";
-    case CachePrecision::kBF16:
-      return "bf16";
-    case CachePrecision::kF16:
-      break;
-  }
-  return "f16";
-}
-
 FlagSet GenerateFlags(GenerateOptions* options) {
   FlagSet flags;
   AddInputFlags(options, &flags);
   AddSamplingFlags(options, &flags);
-  AddEngineFlags(options, &flags);
+  AddEngineFlags(&options->model, &options->engine, &flags);
   flags.Section("What is printed");
   flags.Add({"stats", "", "speeds and sizes, on standard error"},
             &options->stats);
@@ -192,17 +144,7 @@ absl::Status Check(const GenerateOptions& options,
           "--stop: expected text in UTF-8, found '", Escaped(stop, 80), "'"));
     }
   }
-  const std::vector<std::string> targets = AvailableTargets();
-  const std::string& target = options.engine.target;
-  const bool known = std::any_of(targets.begin(), targets.end(),
-                                 [&target](const std::string& name) {
-                                   return absl::EqualsIgnoreCase(name, target);
-                                 });
-  if (!target.empty() && !known) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--target: expected one of ", absl::StrJoin(targets, ", "),
-                     ", found '", Escaped(target, 80), "'"));
-  }
+  LANEWISE_RETURN_IF_ERROR(CheckEngineFlags(options.engine));
   return CheckSampling(options.request.sampling);
 }
 

@@ -36,10 +36,6 @@ absl::string_view GenerateIntroduction();
 absl::Status Check(const GenerateOptions& options,
                    const std::vector<std::string>& positional);
 
-// Words of the flags.
-absl::string_view Name(ActivationPrecision activations);
-absl::string_view Name(CachePrecision cache);
-
 }  // namespace lanewise
 
 #endif  // LANEWISE_TOOLS_GENERATE_OPTIONS_H_

@@ -1,0 +1,41 @@
+// What every program that runs a model has in common: the flags of the engine,
+// and loading it.
+#ifndef LANEWISE_TOOLS_ENGINE_SETUP_H_
+#define LANEWISE_TOOLS_ENGINE_SETUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "lanewise/engine.h"
+#include "tools/cli.h"
+#include "tools/flags.h"
+
+namespace lanewise {
+
+// The largest count that a flag takes.
+inline constexpr int64_t kMaxCount = 1'000'000'000;
+
+// A section of flags. `model` (as typed; empty: the default model) and `engine`
+// must outlive the flags.
+void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags);
+
+// What single flags cannot know.
+absl::Status CheckEngineFlags(const EngineOptions& engine);
+
+// Loads the model at `path` (of ModelPath) with a line of progress; prints its
+// notices.
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const Invocation& call,
+                                                   const std::string& path,
+                                                   EngineOptions options);
+
+// Words of the flags.
+absl::string_view Name(ActivationPrecision activations);
+absl::string_view Name(CachePrecision cache);
+
+}  // namespace lanewise
+
+#endif  // LANEWISE_TOOLS_ENGINE_SETUP_H_
