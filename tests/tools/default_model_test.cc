@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/tools/subprocess.h"
 #include "tests/tools/test_model.h"
@@ -27,6 +28,21 @@ TEST(DefaultModel, AnswersWithoutAnyFlagOfTheModel) {
   EXPECT_FALSE(json.value("text", "").empty());
   EXPECT_TRUE(absl::EndsWith(json.value("model", ""),
                              "SmolLM2-135M-Instruct.Q4_1.gguf"));
+}
+
+TEST(DefaultModel, FindsTheRightAnswerMoreProbable) {
+  RunOptions options;
+  options.in = " Paris.\n Lyon.\n Berlin.\n";
+  const RunResult result = RunProgram(
+      "tools/score",
+      {"--lines", "--json", "--prompt", "The capital of France is"}, options);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
+  ASSERT_EQ(lines.size(), 4u);
+  const double best = Json(lines[0]).value("perplexity", 0.0);
+  EXPECT_GT(best, 1);
+  EXPECT_GT(Json(lines[1]).value("perplexity", 0.0), 2 * best);
+  EXPECT_GT(Json(lines[2]).value("perplexity", 0.0), 2 * best);
 }
 
 // A fresh process that knows nothing of Bazel: the model is found beside it.
