@@ -201,8 +201,11 @@ TEST_F(InterruptTest, CtrlCEndsGenerationCleanly) {
 }
 
 TEST_F(InterruptTest, TheSecondCtrlCEndsTheProcess) {
-  Child child(kProgram, arguments_, Blocked());
+  std::vector<std::string> arguments = arguments_;
+  arguments.push_back("--threads=1");
+  Child child(kProgram, arguments, Blocked());
   ASSERT_TRUE(child.WaitForText());
+  ASSERT_TRUE(child.WaitUntilAsleep());  // in a write, which nobody reads
   child.Signal(SIGINT);
   ASSERT_TRUE(child.WaitForDefaultInterrupt());
   child.Signal(SIGINT);

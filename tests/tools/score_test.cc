@@ -306,8 +306,10 @@ TEST(ScoreBehaviour, CtrlCEndsItCleanlyAndTheSecondAtOnce) {
     options.block_out = true;
     options.in = "\n";  // its line of output fits into the pipe, others wait
     for (int i = 0; i < 200; ++i) absl::StrAppend(&options.in, "a line\n");
-    Child child(kProgram, {"--model", kLlama, "--lines"}, options);
+    Child child(kProgram, {"--model", kLlama, "--lines", "--threads=1"},
+                options);
     ASSERT_TRUE(child.WaitForText());
+    ASSERT_TRUE(child.WaitUntilAsleep());  // in a write, which nobody reads
     child.Signal(SIGINT);
     ASSERT_TRUE(child.WaitForDefaultInterrupt());
     if (again) child.Signal(SIGINT);

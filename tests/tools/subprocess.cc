@@ -157,6 +157,20 @@ bool Child::WaitForText() const {
   return false;
 }
 
+bool Child::WaitUntilAsleep() const {
+  const std::string path = "/proc/" + std::to_string(pid_) + "/status";
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (Clock::now() < end) {
+    std::ifstream status(path);
+    std::string word;
+    while (status >> word && word != "State:") {
+    }
+    if (status >> word && word == "S") return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
 bool Child::WaitForDefaultInterrupt() const {
   const std::string path = "/proc/" + std::to_string(pid_) + "/status";
   const Clock::time_point end = Clock::now() + kPatience;

@@ -56,6 +56,10 @@ class Child {
   // With block_out: until the program has written something, without reading.
   bool WaitForText() const;
 
+  // Until its main thread waits, which a program with one thread does for input
+  // and output only; false after a minute.
+  bool WaitUntilAsleep() const;
+
   // Until SIGINT would end the program; false after a minute.
   bool WaitForDefaultInterrupt() const;
 
