@@ -1,6 +1,7 @@
 #include "tools/answer.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -61,6 +62,26 @@ std::string StatsText(const Engine& engine, const GenerateResult& result) {
       engine.context_length());
 }
 
+namespace {
+
+nlohmann::ordered_json HypothesesJson(
+    const std::vector<Hypothesis>& hypotheses) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Hypothesis& hypothesis : hypotheses) {
+    nlohmann::ordered_json json;
+    json["text"] = hypothesis.text;
+    json["ids"] = hypothesis.ids;
+    json["log_probability"] = hypothesis.log_probability;
+    json["score"] = hypothesis.score;
+    json["finish_reason"] =
+        std::string(FinishReasonName(hypothesis.finish_reason));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
 std::string AnswerJson(const Engine& engine, const GenerateOptions& options,
                        const GenerateResult& result, absl::string_view model) {
   nlohmann::ordered_json json;
@@ -68,6 +89,10 @@ std::string AnswerJson(const Engine& engine, const GenerateOptions& options,
   json["ids"] = result.ids;
   json["logits_hash"] = result.logits_hash;
   json["finish_reason"] = std::string(FinishReasonName(result.finish_reason));
+  if (options.request.beams.num_beams > 1) {
+    json["beams"] = options.request.beams.num_beams;
+    json["hypotheses"] = HypothesesJson(result.hypotheses);
+  }
   json["prompt_tokens"] = result.prompt_tokens;
   json["prompt_tokens_per_second"] = PromptSpeed(result);
   json["decode_tokens_per_second"] = DecodeSpeed(result);

@@ -27,10 +27,12 @@ class Program {
   int Run() {
     interactive_ = !options_.prompt.has_value() && !options_.file.has_value() &&
                    isatty(call_.io.in) == 1;
-    if (interactive_ && options_.json) {
-      return FailUsage(call_, absl::InvalidArgumentError(
-                                  "--json is for one message: give it with "
-                                  "--prompt, --file or a pipe"));
+    const bool beams = options_.request.beams.num_beams > 1;
+    if (interactive_ && (options_.json || beams)) {
+      return FailUsage(call_, absl::InvalidArgumentError(absl::StrCat(
+                                  options_.json ? "--json" : "--beams",
+                                  " is for one message: give it with --prompt, "
+                                  "--file or a pipe")));
     }
     std::string text;
     if (!interactive_) {

@@ -67,9 +67,70 @@ void AddSamplingFlags(GenerateOptions* options, FlagSet* flags) {
              &request.ignore_end);
 }
 
+void AddBeamFlags(GenerateOptions* options, FlagSet* flags) {
+  BeamOptions& beams = options->request.beams;
+  flags->Section("Beam search, in place of choosing token by token");
+  flags->Add({"beams", "N",
+              "follow the N most probable texts and print the best (1: off)"},
+             &beams.num_beams, 1, BeamOptions::kMaxBeams);
+  flags->Add({"length_penalty", "P",
+              "scores are log-probability / length^P: above 0 for long texts, "
+              "below 0 for short ones (1)"},
+             &beams.length_penalty);
+  flags->Add({"early_stopping", "no|yes|never",
+              "with N texts finished: go on while the best running one is "
+              "better (default), end at once, or go on while any running one "
+              "could become better"},
+             &beams.early_stopping,
+             {{"no", EarlyStopping::kNo},
+              {"yes", EarlyStopping::kYes},
+              {"never", EarlyStopping::kNever}});
+  flags->Add({"n_best", "N", "with --json: list the N best texts (1)"},
+             &beams.num_return_sequences, 1, BeamOptions::kMaxBeams);
+}
+
 // Validate's messages begin with the name of the field, which is the flag's.
 absl::Status CheckSampling(const SamplingOptions& sampling) {
   absl::Status status = Validate(sampling);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("--", status.message()));
+}
+
+absl::Status CheckBeams(const GenerateOptions& options) {
+  const BeamOptions& beams = options.request.beams;
+  const SamplingOptions& sampling = options.request.sampling;
+  const BeamOptions off;
+  if (beams.num_beams == 1) {
+    if (beams.num_return_sequences == 1 &&
+        beams.length_penalty == off.length_penalty &&
+        beams.early_stopping == off.early_stopping) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "--length_penalty, --early_stopping and --n_best are for beam search: "
+        "add --beams N");
+  }
+  if (sampling.temperature != 0 || sampling.top_k != 0 || sampling.top_p != 1 ||
+      sampling.min_p != 0 || sampling.typical_p != 1) {
+    return absl::InvalidArgumentError(
+        "--beams looks for the most probable text, which --temperature, "
+        "--top_k, --top_p, --min_p and --typical_p do not: give only one kind");
+  }
+  if (!options.request.stop.empty()) {
+    return absl::InvalidArgumentError(
+        "both --beams and --stop: beams end at end tokens and --max_tokens "
+        "only; give only one of them");
+  }
+  if (beams.num_return_sequences > beams.num_beams) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--n_best: expected at most --beams, which is ",
+                     beams.num_beams, ", found ", beams.num_return_sequences));
+  }
+  if (beams.num_return_sequences > 1 && !options.json) {
+    return absl::InvalidArgumentError(
+        "--n_best lists texts in the JSON object: add --json");
+  }
+  const absl::Status status = Validate(beams);
   if (status.ok()) return status;
   return absl::InvalidArgumentError(absl::StrCat("--", status.message()));
 }
@@ -80,13 +141,14 @@ FlagSet GenerateFlags(GenerateOptions* options) {
   FlagSet flags;
   AddInputFlags(options, &flags);
   AddSamplingFlags(options, &flags);
+  AddBeamFlags(options, &flags);
   AddEngineFlags(&options->model, &options->engine, &flags);
   flags.Section("What is printed");
   flags.Add({"stats", "", "speeds and sizes, on standard error"},
             &options->stats);
   flags.Add({"json", "",
              "one JSON object: text, ids, logits_hash (SHA-256 of all "
-             "logits), speeds, seed and settings"},
+             "logits), speeds, seed and settings; hypotheses of --beams"},
             &options->json);
   return flags;
 }
@@ -110,8 +172,12 @@ Your own model, other tokens every time, reproducible with the seed:
 Continue a text instead of answering it:
   generate --raw --prompt "Once upon a time" --max_tokens 100 --stop "The end"
 
+The most probable answer out of many followed at a time:
+  generate --prompt "Name a colour." --beams 5
+
 For programs:
   generate --prompt "Hello" --json
+  generate --prompt "Hello" --json --beams 5 --n_best 3
 
 The text is on standard output, all else on standard error. Exit code: 0, 1 for
 errors and after Ctrl-C, 2 for wrong usage.
@@ -145,6 +211,7 @@ absl::Status Check(const GenerateOptions& options,
     }
   }
   LANEWISE_RETURN_IF_ERROR(CheckEngineFlags(options.engine));
+  LANEWISE_RETURN_IF_ERROR(CheckBeams(options));
   return CheckSampling(options.request.sampling);
 }
 
