@@ -15,25 +15,8 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 }
 
 absl::StatusOr<ModelSpec> FromMetadata(const Metadata& metadata) {
-  nlohmann::json config = nlohmann::json::object();
-  const std::pair<absl::string_view, absl::string_view> sizes[] = {
-      {"bert.block_count", "num_hidden_layers"},
-      {"bert.embedding_length", "hidden_size"},
-      {"bert.attention.head_count", "num_attention_heads"},
-      {"bert.feed_forward_length", "intermediate_size"},
-      {"bert.context_length", "max_position_embeddings"}};
-  for (const auto& [key, name] : sizes) {
-    LANEWISE_ASSIGN_OR_RETURN(config[std::string(name)],
-                              metadata.GetUint(key, kMaxPositions, 1));
-  }
-  LANEWISE_ASSIGN_OR_RETURN(
-      config["layer_norm_eps"],
-      metadata.GetFloatOr("bert.attention.layer_norm_epsilon", 1e-12));
-  LANEWISE_ASSIGN_OR_RETURN(
-      config["type_vocab_size"],
-      metadata.GetUintOr("tokenizer.ggml.token_type_count", kMaxVocab, 2));
-  LANEWISE_ASSIGN_OR_RETURN(config["vocab_size"],
-                            ReadGgufVocabSize(metadata, "bert"));
+  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
+                            BertConfigOfGguf(metadata, "bert"));
   BertLike keys{"bert"};
   keys.pooler.reset();
   return ReadBertLike(config, metadata.file(), keys);

@@ -89,7 +89,8 @@ absl::Status ReadBertHead(const nlohmann::json& config, absl::string_view file,
   transform.bias = true;
   switch (head.task) {
     case HeadTask::kMaskedToken: {
-      transform.activation = spec->layers.front().ffn.activation;
+      transform.activation =
+          keys.masked_dense.value_or(spec->layers.front().ffn.activation);
       transform.norm = norm;
       head.transform = transform;
       LANEWISE_ASSIGN_OR_RETURN(
@@ -143,10 +144,10 @@ absl::StatusOr<ModelSpec> ReadBertLike(const nlohmann::json& config,
   }
   NormSpec norm;
   norm.bias = true;
-  norm.eps = 1e-12f;
+  norm.eps = keys.default_eps;
   if (!keys.eps.empty()) {
-    LANEWISE_ASSIGN_OR_RETURN(norm.eps,
-                              GetFloatOr(config, file, keys.eps, 1e-12));
+    LANEWISE_ASSIGN_OR_RETURN(
+        norm.eps, GetFloatOr(config, file, keys.eps, keys.default_eps));
   }
   LayerSpec layer;
   layer.attention_norms.after = layer.ffn_norms.after = norm;
@@ -180,8 +181,64 @@ absl::StatusOr<ModelSpec> ReadBertLike(const nlohmann::json& config,
         spec.token_types,
         GetUintOr(config, file, "type_vocab_size", kMaxVocab, 2, 0));
   }
-  LANEWISE_RETURN_IF_ERROR(ReadBertHead(config, file, keys, norm, &spec));
+  if (keys.head) {
+    LANEWISE_RETURN_IF_ERROR(ReadBertHead(config, file, keys, norm, &spec));
+  }
   return spec;
+}
+
+absl::StatusOr<nlohmann::json> BertConfigOfGguf(
+    const Metadata& metadata, absl::string_view architecture) {
+  nlohmann::json config = nlohmann::json::object();
+  const auto key = [&](absl::string_view name) {
+    return absl::StrCat(architecture, ".", name);
+  };
+  const std::pair<absl::string_view, const char*> sizes[] = {
+      {"block_count", "num_hidden_layers"},
+      {"embedding_length", "hidden_size"},
+      {"attention.head_count", "num_attention_heads"},
+      {"feed_forward_length", "intermediate_size"},
+      {"context_length", "max_position_embeddings"}};
+  for (const auto& [name, usual] : sizes) {
+    LANEWISE_ASSIGN_OR_RETURN(config[usual],
+                              metadata.GetUint(key(name), kMaxPositions, 1));
+  }
+  LANEWISE_ASSIGN_OR_RETURN(
+      config["layer_norm_eps"],
+      metadata.GetFloatOr(key("attention.layer_norm_epsilon"), 1e-12));
+  LANEWISE_ASSIGN_OR_RETURN(
+      config["type_vocab_size"],
+      metadata.GetUintOr("tokenizer.ggml.token_type_count", kMaxVocab, 2));
+  LANEWISE_ASSIGN_OR_RETURN(config["vocab_size"],
+                            ReadGgufVocabSize(metadata, architecture));
+  return config;
+}
+
+std::vector<TensorRule> RobertaHeadTensors() {
+  constexpr auto kRequired = Presence::kRequired;
+  constexpr auto kOptional = Presence::kOptional;
+  constexpr auto kPlain = TensorLayout::kPlain;
+  return {
+      // clang-format off
+      {"pooler.dense.weight", "", Slot::kHeadDense, false, Dim::kHeadTransform, Dim::kWidth, kRequired, kPlain, kPlain, kPooledTask},
+      {"pooler.dense.bias", "", Slot::kHeadDense, true, Dim::kHeadTransform, Dim::kOne, kRequired, kPlain, kPlain, kPooledTask},
+      {"lm_head.dense.weight", "", Slot::kHeadDense, false, Dim::kHeadTransform, Dim::kWidth, kRequired, kPlain, kPlain, kMaskedTask},
+      {"lm_head.dense.bias", "", Slot::kHeadDense, true, Dim::kHeadTransform, Dim::kOne, kRequired, kPlain, kPlain, kMaskedTask},
+      {"lm_head.layer_norm.weight", "", Slot::kHeadNorm, false, Dim::kHeadTransform, Dim::kOne, kRequired, kPlain, kPlain, kMaskedTask},
+      {"lm_head.layer_norm.bias", "", Slot::kHeadNorm, true, Dim::kHeadTransform, Dim::kOne, kRequired, kPlain, kPlain, kMaskedTask},
+      {"lm_head.decoder.weight", "", Slot::kHead, false, Dim::kVocab, Dim::kHeadTransform, kOptional, kPlain, kPlain, kMaskedTask},
+      {"lm_head.bias", "", Slot::kHead, true, Dim::kVocab, Dim::kOne, kRequired, kPlain, kPlain, kMaskedTask},
+      {"lm_head.decoder.bias", "", Slot::kIgnored, false, Dim::kOne, Dim::kOne, kOptional},
+      {"classifier.dense.weight", "", Slot::kHeadDense, false, Dim::kHeadTransform, Dim::kWidth, kRequired, kPlain, kPlain, kSequenceTask},
+      {"classifier.dense.bias", "", Slot::kHeadDense, true, Dim::kHeadTransform, Dim::kOne, kRequired, kPlain, kPlain, kSequenceTask},
+      {"classifier.out_proj.weight", "", Slot::kHead, false, Dim::kHeadOutputs, Dim::kHeadInput, kRequired, kPlain, kPlain, kSequenceTask},
+      {"classifier.out_proj.bias", "", Slot::kHead, true, Dim::kHeadOutputs, Dim::kOne, kRequired, kPlain, kPlain, kSequenceTask},
+      {"classifier.weight", "", Slot::kHead, false, Dim::kHeadOutputs, Dim::kHeadInput, kRequired, kPlain, kPlain, kTokenTask},
+      {"classifier.bias", "", Slot::kHead, true, Dim::kHeadOutputs, Dim::kOne, kRequired, kPlain, kPlain, kTokenTask},
+      {"qa_outputs.weight", "", Slot::kHead, false, Dim::kHeadOutputs, Dim::kHeadInput, kRequired, kPlain, kPlain, kSpanTask},
+      {"qa_outputs.bias", "", Slot::kHead, true, Dim::kHeadOutputs, Dim::kOne, kRequired, kPlain, kPlain, kSpanTask},
+      // clang-format on
+  };
 }
 
 std::vector<TensorRule> Joined(std::vector<TensorRule> rules,

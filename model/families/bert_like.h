@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/families/family.h"
+#include "model/format/metadata.h"
 #include "model/spec.h"
 #include "nlohmann/json.hpp"
 
@@ -26,15 +27,18 @@ struct BertLike {
   absl::string_view width = "hidden_size";
   absl::string_view heads = "num_attention_heads";
   absl::string_view ffn = "intermediate_size";
-  absl::string_view eps = "layer_norm_eps";  // empty: 1e-12
+  absl::string_view eps = "layer_norm_eps";  // empty: default_eps
+  float default_eps = 1e-12f;
   absl::string_view activation = "hidden_act";
   size_t position_offset = 0;  // rows of the position table before the first
   bool token_types = true;
+  bool head = true;  // false: the family reads its own
   // Activation of the dense layer before the labels of a sequence, of the
   // pooler, and of the masked-token head; nullopt: no such layer, or for the
   // last, that of the layers.
   std::optional<Activation> label_dense = Activation::kTanh;
   std::optional<Activation> pooler = Activation::kTanh;
+  std::optional<Activation> masked_dense = std::nullopt;
 };
 
 // Without rotations: a family adds its own.
@@ -58,9 +62,18 @@ absl::Status ReadBertHead(const nlohmann::json& config, absl::string_view file,
                           const BertLike& keys, const NormSpec& norm,
                           ModelSpec* spec);
 
+// The metadata of a GGUF file of these families under the names of BERT's
+// config.json.
+absl::StatusOr<nlohmann::json> BertConfigOfGguf(const Metadata& metadata,
+                                                absl::string_view architecture);
+
 // Tensors of embeddings and layers under BERT's names, in folders and GGUF.
 // Norms may also have the old names "gamma" and "beta".
 std::vector<TensorRule> BertTensors();
+
+// Heads under RoBERTa's names: lm_head, classifier.dense and .out_proj, pooler,
+// qa_outputs.
+std::vector<TensorRule> RobertaHeadTensors();
 
 // `rules` with `more` behind.
 std::vector<TensorRule> Joined(std::vector<TensorRule> rules,

@@ -32,6 +32,7 @@ const Family& Qwen2Family();
 const Family& Qwen2MoeFamily();
 const Family& Qwen3Family();
 const Family& Qwen3MoeFamily();
+const Family& RobertaFamily();
 const Family& SmolLm3Family();
 const Family& StarCoder2Family();
 
