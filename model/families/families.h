@@ -9,6 +9,7 @@ namespace lanewise {
 const Family& BertFamily();
 const Family& BloomFamily();
 const Family& CohereFamily();
+const Family& DistilBertFamily();
 const Family& FalconFamily();
 const Family& GemmaFamily();
 const Family& Gemma2Family();
