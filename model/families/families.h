@@ -6,6 +6,7 @@
 
 namespace lanewise {
 
+const Family& AlbertFamily();
 const Family& BertFamily();
 const Family& BloomFamily();
 const Family& CohereFamily();

@@ -199,16 +199,17 @@ class SpecCheck {
 
 absl::Span<const Family* const> Families() {
   static const Family* const families[] = {
-      &BertFamily(),       &BloomFamily(),   &CohereFamily(),
-      &DistilBertFamily(), &FalconFamily(),  &GemmaFamily(),
-      &Gemma2Family(),     &Gemma3Family(),  &GlmFamily(),
-      &Glm4Family(),       &Gpt2Family(),    &GptBigCodeFamily(),
-      &GptJFamily(),       &GptNeoFamily(),  &GptNeoXFamily(),
-      &GptOssFamily(),     &LlamaFamily(),   &MistralFamily(),
-      &MixtralFamily(),    &OlmoFamily(),    &OptFamily(),
-      &PhiFamily(),        &Phi3Family(),    &Qwen2Family(),
-      &Qwen2MoeFamily(),   &Qwen3Family(),   &Qwen3MoeFamily(),
-      &RobertaFamily(),    &SmolLm3Family(), &StarCoder2Family()};
+      &AlbertFamily(),     &BertFamily(),       &BloomFamily(),
+      &CohereFamily(),     &DistilBertFamily(), &FalconFamily(),
+      &GemmaFamily(),      &Gemma2Family(),     &Gemma3Family(),
+      &GlmFamily(),        &Glm4Family(),       &Gpt2Family(),
+      &GptBigCodeFamily(), &GptJFamily(),       &GptNeoFamily(),
+      &GptNeoXFamily(),    &GptOssFamily(),     &LlamaFamily(),
+      &MistralFamily(),    &MixtralFamily(),    &OlmoFamily(),
+      &OptFamily(),        &PhiFamily(),        &Phi3Family(),
+      &Qwen2Family(),      &Qwen2MoeFamily(),   &Qwen3Family(),
+      &Qwen3MoeFamily(),   &RobertaFamily(),    &SmolLm3Family(),
+      &StarCoder2Family()};
   return families;
 }
 
