@@ -26,6 +26,7 @@ const Family& GptOssFamily();
 const Family& LlamaFamily();
 const Family& MistralFamily();
 const Family& MixtralFamily();
+const Family& ModernBertFamily();
 const Family& MpnetFamily();
 const Family& OlmoFamily();
 const Family& OptFamily();

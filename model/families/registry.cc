@@ -205,11 +205,11 @@ absl::Span<const Family* const> Families() {
       &GlmFamily(),        &Glm4Family(),       &Gpt2Family(),
       &GptBigCodeFamily(), &GptJFamily(),       &GptNeoFamily(),
       &GptNeoXFamily(),    &GptOssFamily(),     &LlamaFamily(),
-      &MistralFamily(),    &MixtralFamily(),    &MpnetFamily(),
-      &OlmoFamily(),       &OptFamily(),        &PhiFamily(),
-      &Phi3Family(),       &Qwen2Family(),      &Qwen2MoeFamily(),
-      &Qwen3Family(),      &Qwen3MoeFamily(),   &RobertaFamily(),
-      &SmolLm3Family(),    &StarCoder2Family()};
+      &MistralFamily(),    &MixtralFamily(),    &ModernBertFamily(),
+      &MpnetFamily(),      &OlmoFamily(),       &OptFamily(),
+      &PhiFamily(),        &Phi3Family(),       &Qwen2Family(),
+      &Qwen2MoeFamily(),   &Qwen3Family(),      &Qwen3MoeFamily(),
+      &RobertaFamily(),    &SmolLm3Family(),    &StarCoder2Family()};
   return families;
 }
 
