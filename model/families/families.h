@@ -28,6 +28,7 @@ const Family& MistralFamily();
 const Family& MixtralFamily();
 const Family& ModernBertFamily();
 const Family& MpnetFamily();
+const Family& NomicBertFamily();
 const Family& OlmoFamily();
 const Family& OptFamily();
 const Family& PhiFamily();

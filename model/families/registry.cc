@@ -206,10 +206,11 @@ absl::Span<const Family* const> Families() {
       &GptBigCodeFamily(), &GptJFamily(),       &GptNeoFamily(),
       &GptNeoXFamily(),    &GptOssFamily(),     &LlamaFamily(),
       &MistralFamily(),    &MixtralFamily(),    &ModernBertFamily(),
-      &MpnetFamily(),      &OlmoFamily(),       &OptFamily(),
-      &PhiFamily(),        &Phi3Family(),       &Qwen2Family(),
-      &Qwen2MoeFamily(),   &Qwen3Family(),      &Qwen3MoeFamily(),
-      &RobertaFamily(),    &SmolLm3Family(),    &StarCoder2Family()};
+      &MpnetFamily(),      &NomicBertFamily(),  &OlmoFamily(),
+      &OptFamily(),        &PhiFamily(),        &Phi3Family(),
+      &Qwen2Family(),      &Qwen2MoeFamily(),   &Qwen3Family(),
+      &Qwen3MoeFamily(),   &RobertaFamily(),    &SmolLm3Family(),
+      &StarCoder2Family()};
   return families;
 }
 
