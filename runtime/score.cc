@@ -32,6 +32,16 @@ struct Sequence {
   size_t first = 1;
 };
 
+// Whether it predicts each token from those before it and nothing else.
+absl::Status CheckModel(const ModelSpec& spec) {
+  if (spec.head.task == HeadTask::kNextToken && spec.encoder.empty() &&
+      !spec.bidirectional()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "score: expected a decoder-only language model, found another kind");
+}
+
 absl::StatusOr<Sequence> Tokenize(const SessionShared& shared,
                                   const ScoreRequest& request) {
   EncodeOptions options;
@@ -228,6 +238,7 @@ absl::StatusOr<ScoreResult> ScoreText(const SessionShared& shared,
                                       const ScoreRequest& request,
                                       const ScoreCallbacks& callbacks) {
   const ScopedFloatEnvironment environment;
+  LANEWISE_RETURN_IF_ERROR(CheckModel(shared.model->spec()));
   LANEWISE_ASSIGN_OR_RETURN(const Sequence sequence,
                             MakeSequence(shared, request));
   LANEWISE_RETURN_IF_ERROR(Check(shared, request, sequence));

@@ -399,6 +399,19 @@ TEST_F(ScoreErrorTest, NonFiniteLogitsNameTheToken) {
   EXPECT_TRUE(engine_->Score(request, {}).ok());
 }
 
+TEST(Score, ModelsThatDoNotPredictTheNextTokenSayIt) {
+  ModelFolder folder("bert");
+  folder.Write("tokenizer.json",
+               R"({"model": {"type": "WordLevel", "vocab": {"a": 0},
+                             "unk_token": "a"}})");
+  const auto engine = LoadEngine(folder.path());
+  ASSERT_NE(engine, nullptr);
+  ScoreRequest request;
+  request.ids = {1, 2, 3};
+  EXPECT_EQ(engine->Score(request, {}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST(Score, TokenTextsAreSpelledAsInTheVocabulary) {
   const auto engine = LoadEngine(kModel);
   ASSERT_NE(engine, nullptr);
