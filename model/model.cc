@@ -62,20 +62,20 @@ size_t Model::weight_bytes() const {
 
 absl::StatusOr<std::unique_ptr<const Model>> Model::Load(
     const Checkpoint& checkpoint, const Context& context,
-    const LoadProgress& progress) {
+    const LoadOptions& options) {
   LANEWISE_ASSIGN_OR_RETURN(const Family* family, FindFamily(checkpoint));
   LANEWISE_ASSIGN_OR_RETURN(ModelSpec spec, ReadSpec(checkpoint, *family));
-  return FromSpec(std::move(spec), *family, checkpoint, context, progress);
+  return FromSpec(std::move(spec), *family, checkpoint, context, options);
 }
 
 absl::StatusOr<std::unique_ptr<const Model>> Model::FromSpec(
     ModelSpec spec, const Family& family, const Checkpoint& checkpoint,
-    const Context& context, const LoadProgress& progress) {
+    const Context& context, const LoadOptions& options) {
   const ScopedFloatEnvironment environment;
   LANEWISE_RETURN_IF_ERROR(CheckSpec(spec, checkpoint.path()));
   LANEWISE_ASSIGN_OR_RETURN(
       LoadedWeights loaded,
-      LoadWeights(checkpoint, family, std::move(spec), context, progress));
+      LoadWeights(checkpoint, family, std::move(spec), context, options));
   auto model =
       absl::WrapUnique(new Model(loaded.spec, std::move(loaded.weights)));
   if (loaded.encoder.has_value()) {

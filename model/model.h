@@ -35,13 +35,13 @@ class Model {
   // threads. The checkpoint is not needed afterwards.
   static absl::StatusOr<std::unique_ptr<const Model>> Load(
       const Checkpoint& checkpoint, const Context& context,
-      const LoadProgress& progress);
+      const LoadOptions& options);
 
   // The same from a spec that the caller has, with the tensors that `family`
   // names. INVALID_ARGUMENT for a spec that no model can have.
   static absl::StatusOr<std::unique_ptr<const Model>> FromSpec(
       ModelSpec spec, const Family& family, const Checkpoint& checkpoint,
-      const Context& context, const LoadProgress& progress);
+      const Context& context, const LoadOptions& options);
 
   const ModelSpec& spec() const { return spec_; }
   const Weights& weights() const { return weights_; }

@@ -1,6 +1,7 @@
 #include "model/tensor_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <string>
@@ -10,12 +11,14 @@
 #include "absl/strings/str_join.h"
 #include "model/format/printable.h"
 #include "model/slots.h"
+#include "simd/quantize.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kConvertElements = size_t{1} << 16;  // of one task
 
 std::string ShapeText(absl::Span<const uint64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
@@ -30,6 +33,7 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
                                                   const TensorPlace& place) {
   TensorSource source;
   source.tensor_ = &tensor;
+  source.type_ = tensor.type;
   source.layer_ = place.layer;
   source.stacked_ = place.stacked;
   source.rows_ = SizeOf(rule.rows, spec, place.layer);
@@ -158,6 +162,46 @@ absl::Status TensorSource::Transpose() {
     }
   }
   bytes_ = std::move(turned);
+  return absl::OkStatus();
+}
+
+// Rows [begin, end) of the copy, in another type.
+absl::Status TensorSource::EncodeRows(size_t begin, size_t end, DType type,
+                                      uint8_t* out) const {
+  const size_t from = BytesOf(type_, cols_), to = BytesOf(type, cols_);
+  std::vector<float> values(cols_);
+  for (size_t row = begin; row < end; ++row) {
+    Traits(type_).decode(bytes_.get() + row * from, cols_, values.data());
+    const size_t at = FirstNonFinite(values.data(), cols_);
+    if (at < cols_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          tensor_->file, ": tensor ", Printable(tensor_->name), ": row ", row,
+          ", column ", at, ": expected finite values, found ",
+          std::isnan(values[at]) ? "NaN" : "an infinity",
+          ": the model is damaged, get its files again"));
+    }
+    Encode(type, values.data(), cols_, out + row * to);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TensorSource::Convert(DType type, const Checkpoint& checkpoint,
+                                   const Context& context) {
+  if (type == type_) return absl::OkStatus();
+  LANEWISE_RETURN_IF_ERROR(Fetch(checkpoint));
+  LANEWISE_ASSIGN_OR_RETURN(Bytes encoded,
+                            Allocate(rows_ * BytesOf(type, cols_)));
+  const size_t rows_at_a_time = std::max<size_t>(kConvertElements / cols_, 1);
+  const size_t tasks = (rows_ + rows_at_a_time - 1) / rows_at_a_time;
+  std::vector<absl::Status> statuses(tasks);
+  context.ParallelFor(tasks, [&](size_t task, size_t) {
+    const size_t begin = task * rows_at_a_time;
+    statuses[task] = EncodeRows(begin, std::min(begin + rows_at_a_time, rows_),
+                                type, encoded.get());
+  });
+  for (const absl::Status& status : statuses) LANEWISE_RETURN_IF_ERROR(status);
+  bytes_ = std::move(encoded);
+  type_ = type;
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include "model/families/family.h"
 #include "model/format/checkpoint.h"
 #include "model/spec.h"
+#include "simd/context.h"
 #include "simd/types.h"
 
 namespace lanewise {
@@ -35,7 +36,7 @@ class TensorSource {
                                              const TensorPlace& place);
 
   const Tensor& tensor() const { return *tensor_; }
-  DType type() const { return tensor_->type; }
+  DType type() const { return type_; }  // the tensor's, or of Convert
   size_t rows() const { return rows_; }
   size_t cols() const { return cols_; }
   bool stacked() const { return stacked_; }  // others read the tensor too
@@ -51,6 +52,13 @@ class TensorSource {
   // All elements in row order, as float. Keeps no copy.
   absl::StatusOr<std::vector<float>> DecodeAll(const Checkpoint& checkpoint);
 
+  // Makes the values of a float type those of another type (simd/quantize.h),
+  // row by row on the context's threads: type() and what AppendRows gives are
+  // of `type` then. INVALID_ARGUMENT names the row and the column of a value
+  // that is not finite.
+  absl::Status Convert(DType type, const Checkpoint& checkpoint,
+                       const Context& context);
+
   // Frees the copy.
   void Drop() { bytes_.reset(); }
 
@@ -61,10 +69,13 @@ class TensorSource {
   absl::StatusOr<Bytes> Allocate(size_t size) const;
   absl::Status Fetch(const Checkpoint& checkpoint);
   absl::Status Transpose();
+  absl::Status EncodeRows(size_t begin, size_t end, DType type,
+                          uint8_t* out) const;
   size_t SourceRow(size_t row) const;
   size_t SourceRowInGroups(size_t row) const;
 
   const Tensor* tensor_ = nullptr;
+  DType type_ = DType::kF32;
   size_t begin_ = 0;  // byte of the tensor: of this expert's where stacked
   size_t size_ = 0;   // bytes from there
   const LayerSpec* layer_ = nullptr;

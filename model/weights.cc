@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/requantize.h"
 #include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/status_macros.h"
@@ -55,6 +56,9 @@ bool IsOfScope(const TensorRule& rule, absl::string_view pattern,
 
 // What the stacks of one checkpoint have in common while they are loaded.
 struct LoadState {
+  explicit LoadState(std::optional<DType> type) : requantizer(type) {}
+
+  Requantizer requantizer;
   std::vector<std::string> notices;
   absl::flat_hash_set<const Tensor*> used;
   // Token embeddings, by their tensor.
@@ -432,7 +436,11 @@ class Loader {
       SlotTable* slots, std::initializer_list<Slot> wanted) {
     std::vector<SlotSources*> found;
     for (const Slot slot : wanted) {
-      if (At(slots, slot).weight.has_value()) found.push_back(&At(slots, slot));
+      std::optional<TensorSource>& weight = At(slots, slot).weight;
+      if (!weight.has_value()) continue;
+      LANEWISE_RETURN_IF_ERROR(
+          state_.requantizer.Apply(slot, checkpoint_, context_, &*weight));
+      found.push_back(&At(slots, slot));
     }
     Projection projection;
     for (size_t begin = 0; begin < found.size();) {
@@ -549,10 +557,10 @@ size_t Weights::bytes() const {
 absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
                                           const Family& family, ModelSpec spec,
                                           const Context& context,
-                                          const LoadProgress& progress) {
+                                          const LoadOptions& options) {
   LoadedWeights loaded;
   loaded.spec = std::move(spec);
-  LoadState state;
+  LoadState state(options.weights);
   if (!loaded.spec.encoder.empty()) {
     loaded.encoder.emplace();
     LANEWISE_RETURN_IF_ERROR(
@@ -565,9 +573,12 @@ absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
   LANEWISE_RETURN_IF_ERROR(
       Loader(checkpoint, family, context,
              {family.tensors, &loaded.spec, &loaded.weights}, &state)
-          .Load(progress));
+          .Load(options.progress));
   NoteUnused(checkpoint, family, &state);
   loaded.notices = std::move(state.notices);
+  for (std::string& line : state.requantizer.Notices()) {
+    loaded.notices.push_back(std::move(line));
+  }
   return loaded;
 }
 

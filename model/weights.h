@@ -16,6 +16,7 @@
 #include "model/spec.h"
 #include "simd/context.h"
 #include "simd/matmul.h"
+#include "simd/types.h"
 
 namespace lanewise {
 
@@ -103,12 +104,18 @@ struct LoadedWeights {
 
 using LoadProgress = std::function<void(size_t done, size_t total)>;
 
+struct LoadOptions {
+  LoadProgress progress;  // called per layer; may be empty
+  // What float matrices become (model/requantize.h); absent: as stored.
+  std::optional<DType> weights;
+};
+
 // Errors name the file, the tensor, what was expected and what was found;
-// nothing stays allocated. `progress` (may be empty) is called per layer.
+// nothing stays allocated.
 absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
                                           const Family& family, ModelSpec spec,
                                           const Context& context,
-                                          const LoadProgress& progress);
+                                          const LoadOptions& options);
 
 }  // namespace lanewise
 

@@ -1,6 +1,7 @@
 #include "lanewise/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -16,6 +17,7 @@
 #include "simd/context.h"
 #include "simd/status_macros.h"
 #include "simd/target.h"
+#include "simd/types.h"
 
 namespace lanewise {
 namespace {
@@ -30,6 +32,26 @@ CacheType ToCacheType(CachePrecision precision) {
       break;
   }
   return CacheType::kF16;
+}
+
+std::optional<DType> ToDType(WeightPrecision precision) {
+  switch (precision) {
+    case WeightPrecision::kBF16:
+      return DType::kBF16;
+    case WeightPrecision::kQ8_0:
+      return DType::kQ8_0;
+    case WeightPrecision::kQ6_K:
+      return DType::kQ6_K;
+    case WeightPrecision::kQ4_K:
+      return DType::kQ4_K;
+    case WeightPrecision::kQ4_1:
+      return DType::kQ4_1;
+    case WeightPrecision::kQ4_0:
+      return DType::kQ4_0;
+    case WeightPrecision::kAsStored:
+      break;
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<std::unique_ptr<Context>> MakeContext(
@@ -54,7 +76,8 @@ class LoadedEngine : public Engine {
                               PromptBuilder::Load(*checkpoint));
     LANEWISE_ASSIGN_OR_RETURN(
         engine->model_,
-        Model::Load(*checkpoint, *engine->context_, options.load_progress));
+        Model::Load(*checkpoint, *engine->context_,
+                    {options.load_progress, ToDType(options.weights)}));
     engine->notices_ = engine->model_->notices();
     const ModelSpec& spec = engine->model_->spec();
     LANEWISE_RETURN_IF_ERROR(engine->CheckVocabulary(path));

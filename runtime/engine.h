@@ -42,11 +42,25 @@ enum class ActivationPrecision : uint8_t {
 // How keys and values are kept.
 enum class CachePrecision : uint8_t { kF16, kBF16, kF32 };
 
+// What float matrices become while a model is loaded. Quantized ones stay as
+// they are. Results are those, bit for bit, of a file that `quantize` makes of
+// the model; which matrices get another type than asked for is in notices().
+enum class WeightPrecision : uint8_t {
+  kAsStored,
+  kBF16,
+  kQ8_0,
+  kQ6_K,
+  kQ4_K,
+  kQ4_1,
+  kQ4_0,
+};
+
 struct EngineOptions {
   size_t threads = 0;  // 0: as many as this process may use (affinity, cgroup)
   std::string target;  // instruction set, e.g. "AVX2"; empty: the best here
   ActivationPrecision activations = ActivationPrecision::kNative;
   CachePrecision cache = CachePrecision::kF16;
+  WeightPrecision weights = WeightPrecision::kAsStored;
   // Longest sequence; 0 or more than the model's own: the model's own.
   size_t context_length = 0;
   size_t prefill_chunk = 512;  // prompt tokens that are computed together

@@ -102,6 +102,7 @@ std::string AnswerJson(const Engine& engine, const GenerateOptions& options,
   json["threads"] = engine.threads();
   json["activations"] = std::string(Name(options.engine.activations));
   json["cache"] = std::string(Name(options.engine.cache));
+  json["weights"] = std::string(Name(options.engine.weights));
   json["model"] = std::string(model);
   return absl::StrCat(
       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),

@@ -1,6 +1,7 @@
 #include "tools/engine_setup.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,18 @@
 #include "tools/output.h"
 
 namespace lanewise {
+namespace {
+
+constexpr std::array<std::pair<absl::string_view, WeightPrecision>, 7>
+    kWeights = {{{"stored", WeightPrecision::kAsStored},
+                 {"bf16", WeightPrecision::kBF16},
+                 {"q8_0", WeightPrecision::kQ8_0},
+                 {"q6_k", WeightPrecision::kQ6_K},
+                 {"q4_k", WeightPrecision::kQ4_K},
+                 {"q4_1", WeightPrecision::kQ4_1},
+                 {"q4_0", WeightPrecision::kQ4_0}}};
+
+}  // namespace
 
 void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags) {
   flags->Section("The model and how it runs");
@@ -29,6 +42,10 @@ void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags) {
              &engine->activations,
              {{"native", ActivationPrecision::kNative},
               {"f32", ActivationPrecision::kF32}});
+  flags->Add({"weights", "TYPE",
+              "make float matrices bf16, q8_0, q6_k, q4_k, q4_1 or q4_0 while "
+              "loading (default: stored, as they are in the file)"},
+             &engine->weights, {kWeights.begin(), kWeights.end()});
   flags->Add({"cache", "f16|bf16|f32", "type of cached keys and values (f16)"},
              &engine->cache,
              {{"f16", CachePrecision::kF16},
@@ -83,6 +100,13 @@ absl::string_view Name(CachePrecision cache) {
       break;
   }
   return "f16";
+}
+
+absl::string_view Name(WeightPrecision weights) {
+  for (const auto& [name, value] : kWeights) {
+    if (value == weights) return name;
+  }
+  return "?";
 }
 
 }  // namespace lanewise

@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const Invocation& call,
 // Words of the flags.
 absl::string_view Name(ActivationPrecision activations);
 absl::string_view Name(CachePrecision cache);
+absl::string_view Name(WeightPrecision weights);
 
 }  // namespace lanewise
 

@@ -78,6 +78,7 @@ std::string ScoreJson(const Engine& engine, const ScoreOptions& options,
   json["threads"] = engine.threads();
   json["activations"] = std::string(Name(options.engine.activations));
   json["cache"] = std::string(Name(options.engine.cache));
+  json["weights"] = std::string(Name(options.engine.weights));
   json["model"] = std::string(model);
   return Line(json);
 }

@@ -26,7 +26,7 @@ struct ScoreTotals {
 
 // Of one text: lines for people, or (--json) an object and a newline.
 std::string SummaryText(const Engine& engine, const ScoreOptions& options,
-                      const ScoreResult& result);
+                        const ScoreResult& result);
 std::string ScoreJson(const Engine& engine, const ScoreOptions& options,
                       const ScoreResult& result, absl::string_view model);
 

@@ -98,7 +98,7 @@ TEST(Generate, JsonHasEveryField) {
        {"text", "ids", "logits_hash", "finish_reason", "prompt_tokens",
         "prompt_tokens_per_second", "decode_tokens_per_second",
         "time_to_first_token_ms", "seed", "target", "threads", "activations",
-        "cache", "model"}) {
+        "cache", "weights", "model"}) {
     EXPECT_TRUE(json.contains(field)) << field;
   }
   EXPECT_EQ(json.value("seed", 0), 42);
@@ -124,6 +124,28 @@ TEST(Generate, HashIsTheSameForAnyThreadsChunkAndFmaTarget) {
   EXPECT_EQ(hash({"--threads=3", "--prefill_chunk=1"}), expected);
   EXPECT_EQ(hash({"--context=64"}), expected);
   EXPECT_NE(hash({"--cache=f32", "--activations=f32"}), expected);
+}
+
+TEST(Generate, WeightsAreQuantizedWhileLoading) {
+  const auto run = [](const std::string& model, const std::string& weights) {
+    return Invoke({"--model", model, "--raw", "--json", "--max_tokens=6",
+                   "--prompt=The quick brown fox", "--weights", weights});
+  };
+  const std::string model = "tests/data/gguf/llama_f32/model.gguf";
+  const RunResult stored = run(model, "stored"), q8_0 = run(model, "q8_0");
+  ASSERT_EQ(stored.exit_code, 0) << stored.err;
+  ASSERT_EQ(q8_0.exit_code, 0) << q8_0.err;
+  EXPECT_EQ(q8_0.err, "");
+  EXPECT_EQ(Json(q8_0.out)["weights"], "q8_0");
+  EXPECT_NE(Json(q8_0.out)["logits_hash"], Json(stored.out)["logits_hash"]);
+  // What cannot be done is said, and the answer is that of the file.
+  const RunResult again = run(kLlamaGguf, "q8_0");
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_TRUE(absl::StrContains(again.err, "are quantized in the file"))
+      << again.err;
+  EXPECT_EQ(Json(again.out)["logits_hash"],
+            Json(run(kLlamaGguf, "stored").out)["logits_hash"]);
+  EXPECT_EQ(run(model, "q9").exit_code, 2);
 }
 
 TEST(Generate, S5SeedsReproduceAndTheReportedSeedToo) {
@@ -216,6 +238,7 @@ TEST(Generate, HelpTeachesByExampleAndNamesEachFlag) {
                            "target",
                            "activations",
                            "cache",
+                           "weights",
                            "context",
                            "prefill_chunk",
                            "stats",

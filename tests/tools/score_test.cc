@@ -80,7 +80,7 @@ TEST(Score, JsonHasTheEnginesNumbers) {
                 1e-9);
     for (const char* field :
          {"stride", "context", "tokens_per_second", "target", "threads",
-          "activations", "cache", "model"}) {
+          "activations", "cache", "weights", "model"}) {
       EXPECT_TRUE(json.contains(field)) << field;
     }
   }
@@ -231,8 +231,8 @@ TEST(Score, HelpTeachesByExampleAndNamesEachFlag) {
   EXPECT_TRUE(absl::StrContains(result.out, "score --file book.txt"));
   for (const char* flag :
        {"file", "lines", "prompt", "stride", "special", "model", "threads",
-        "target", "activations", "cache", "context", "prefill_chunk", "tokens",
-        "json", "stats"}) {
+        "target", "activations", "cache", "weights", "context", "prefill_chunk",
+        "tokens", "json", "stats"}) {
     EXPECT_TRUE(absl::StrContains(result.out, absl::StrCat("  --", flag)))
         << flag;
   }
