@@ -73,25 +73,18 @@ Taps<T> TapsOf(size_t index, size_t from, size_t to,
   return taps;
 }
 
-// out[i] = the sum over taps of source[tap * stride + i], i < sums->size().
+// What sums start with, and an element of a finished one.
 template <class T>
-void Filter(const Taps<T>& taps, const T* source, size_t stride,
-            std::vector<WeightOf<T>>* sums, T* out) {
-  constexpr bool kBytes = std::is_same_v<T, uint8_t>;
-  const WeightOf<T> half = kBytes ? 1 << (kWeightBits - 1) : 0;
-  std::fill(sums->begin(), sums->end(), half);
-  source += taps.first * stride;
-  for (const WeightOf<T> weight : taps.weights) {
-    for (size_t i = 0; i < sums->size(); ++i) (*sums)[i] += weight * source[i];
-    source += stride;
-  }
-  for (const WeightOf<T> sum : *sums) {
-    if constexpr (kBytes) {
-      *out++ = static_cast<uint8_t>(
-          std::clamp<int64_t>(sum, 0, (256 << kWeightBits) - 1) >> kWeightBits);
-    } else {
-      *out++ = static_cast<float>(sum);
-    }
+constexpr WeightOf<T> kHalf =
+    std::is_same_v<T, uint8_t> ? 1 << (kWeightBits - 1) : 0;
+
+template <class T>
+T Rounded(WeightOf<T> sum) {
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    return static_cast<uint8_t>(
+        std::clamp<int64_t>(sum, 0, (256 << kWeightBits) - 1) >> kWeightBits);
+  } else {
+    return static_cast<float>(sum);
   }
 }
 
@@ -128,12 +121,21 @@ BasicImage<T> ResizeRows(const BasicImage<T>& image, size_t width,
   for (size_t x = 0; x < width; ++x) {
     taps.push_back(TapsOf<T>(x, image.width, width, options));
   }
-  std::vector<WeightOf<T>> sums(kImageChannels);
   T* pixel = out.pixels.data();
   for (size_t y = 0; y < image.height; ++y) {
     const T* line = image.pixels.data() + y * image.width * kImageChannels;
-    for (size_t x = 0; x < width; ++x, pixel += kImageChannels) {
-      Filter(taps[x], line, kImageChannels, &sums, pixel);
+    for (const Taps<T>& tap : taps) {
+      const T* source = line + tap.first * kImageChannels;
+      WeightOf<T> red = kHalf<T>, green = kHalf<T>, blue = kHalf<T>;
+      for (const WeightOf<T> weight : tap.weights) {
+        red += weight * source[0];
+        green += weight * source[1];
+        blue += weight * source[2];
+        source += kImageChannels;
+      }
+      *pixel++ = Rounded<T>(red);
+      *pixel++ = Rounded<T>(green);
+      *pixel++ = Rounded<T>(blue);
     }
   }
   return out;
@@ -146,9 +148,16 @@ BasicImage<T> ResizeColumns(const BasicImage<T>& image, size_t height,
   const size_t line = image.width * kImageChannels;
   out.pixels.resize(height * line);
   std::vector<WeightOf<T>> sums(line);
+  T* pixel = out.pixels.data();
   for (size_t y = 0; y < height; ++y) {
-    Filter(TapsOf<T>(y, image.height, height, options), image.pixels.data(),
-           line, &sums, out.pixels.data() + y * line);
+    const Taps<T> taps = TapsOf<T>(y, image.height, height, options);
+    std::fill(sums.begin(), sums.end(), kHalf<T>);
+    const T* source = image.pixels.data() + taps.first * line;
+    for (const WeightOf<T> weight : taps.weights) {
+      for (size_t i = 0; i < line; ++i) sums[i] += weight * source[i];
+      source += line;
+    }
+    for (const WeightOf<T> sum : sums) *pixel++ = Rounded<T>(sum);
   }
   return out;
 }
