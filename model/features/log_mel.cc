@@ -65,9 +65,9 @@ absl::Status Check(const LogMelConfig& config) {
   const uint64_t frames =
       uint64_t{config.chunk_length} * config.sampling_rate / config.hop_length;
   const uint64_t work = frames * std::max(config.n_fft, config.feature_size);
-  if (work > kMaxChunkWork) {
+  if (work > kMaxFramesSamples) {
     return absl::InvalidArgumentError(
-        absl::StrCat("chunk_length: expected at most ", kMaxChunkWork,
+        absl::StrCat("chunk_length: expected at most ", kMaxFramesSamples,
                      " samples in the frames of a chunk, found ", work, " (",
                      frames, " frames every ", config.hop_length, " samples)"));
   }
@@ -215,6 +215,13 @@ absl::StatusOr<Spectrogram> LogMel::ComputeChunk(
 
 absl::StatusOr<Spectrogram> LogMel::Compute(
     absl::Span<const float> samples) const {
+  const uint64_t frames =
+      kMaxFramesSamples / std::max(config_.n_fft, config_.feature_size);
+  const uint64_t limit = frames * config_.hop_length;
+  if (samples.size() > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "audio: expected at most ", limit, " samples, found ", samples.size()));
+  }
   return ComputePadded(samples, samples.size());
 }
 

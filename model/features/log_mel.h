@@ -42,8 +42,8 @@ inline constexpr uint64_t kMaxMelBands = 1024;
 inline constexpr uint64_t kMaxSamplingRate = 192000;
 inline constexpr uint64_t kMaxChunkSeconds = 3600;
 inline constexpr uint64_t kMaxFrameSamples = 8192;
-// Samples in all frames of a chunk together: 100 times Whisper's.
-inline constexpr uint64_t kMaxChunkWork = uint64_t{1} << 27;
+// Samples in all frames of one spectrogram together: 100 chunks of Whisper's.
+inline constexpr uint64_t kMaxFramesSamples = uint64_t{1} << 27;
 
 // Errors name the field. Also for what the spectrogram here has not: dither and
 // normalization of the samples. A field "mel_filters", as older files have, is

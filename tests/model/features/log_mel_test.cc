@@ -206,6 +206,17 @@ TEST(LogMel, SamplesOfAnySize) {
   }
 }
 
+TEST(LogMel, LongAudioIsRefused) {
+  LogMelConfig config = SmallConfig();
+  config.n_fft = 8192;
+  config.hop_length = 1;
+  const auto status =
+      Make(config).Compute(std::vector<float>((1 << 14) + 1)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "audio: expected at most 16384 samples, found 16385");
+}
+
 std::string ErrorOf(const json& config) {
   const auto read = ReadLogMelConfig(config, "p.json");
   return read.ok() ? "" : std::string(read.status().message());
