@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kIntroduction =
     R"(Runs a conformance suite and reports every case: models, GGUF files,
-tokenizers, vocabularies and chat templates against the recorded outputs of a
-reference implementation, with f32 activations and cache.
+tokenizers, vocabularies, chat templates and single operations against the
+recorded outputs of a reference implementation, with f32 activations and cache.
 
   report
   report --suite ~/golden --markdown report.md --json report.json

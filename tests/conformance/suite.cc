@@ -1,5 +1,6 @@
 #include "tests/conformance/suite.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,6 +10,7 @@
 #include "model/format/text_file.h"
 #include "nlohmann/json.hpp"
 #include "tests/conformance/gguf_runner.h"
+#include "tests/conformance/kernels/kernel_checks.h"
 #include "tests/conformance/model_runner.h"
 #include "tests/conformance/real_runner.h"
 #include "tests/conformance/template_runner.h"
@@ -31,6 +33,13 @@ absl::StatusOr<CaseReport> RunVocabulary(const std::string& path,
 absl::StatusOr<CaseReport> RunTemplate(const std::string& path,
                                        const Context&) {
   return RunTemplateCase(path);
+}
+
+absl::StatusOr<CaseReport> RunKernels(const std::string& json,
+                                      const Context& context) {
+  const std::filesystem::path path = json;
+  return RunKernelTopic(path.parent_path().string(), path.stem().string(),
+                        context);
 }
 
 // What case.json names, for the report's columns; nothing is checked here.
@@ -126,6 +135,7 @@ std::vector<SuiteCase> ListCases(const SuiteOptions& options) {
   }
   lister.AddFiles("vocab", ".gguf", RunVocabulary);
   lister.AddFiles("templates", ".jinja", RunTemplate);
+  lister.AddFiles("kernels", ".json", RunKernels);
   lister.AddReal("real");
   return lister.Take();
 }

@@ -7,8 +7,8 @@
 //   }
 //
 // Folders: models/NAME or models/KIND/NAME, gguf/NAME, tokenizers/NAME (or
-// tokenizer/NAME), vocab/NAME.gguf, templates/NAME.jinja, real/NAME. What is
-// not there has no cases.
+// tokenizer/NAME), vocab/NAME.gguf, templates/NAME.jinja, kernels/TOPIC.json,
+// real/NAME. What is not there has no cases.
 #ifndef LANEWISE_TESTS_CONFORMANCE_SUITE_H_
 #define LANEWISE_TESTS_CONFORMANCE_SUITE_H_
 
