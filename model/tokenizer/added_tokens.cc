@@ -96,6 +96,7 @@ std::vector<Segment> AddedTokens::Split(absl::string_view text, bool normalized,
       for (size_t at = begin;
            at > done && IsWhitespace(PreviousCodePoint(text, &at));)
         begin = at;
+      begin = std::max(begin, done);  // the token before may have them
     }
     if (found.token->rstrip) {
       if (end < spaces_begin || end > spaces_end) {
@@ -106,6 +107,7 @@ std::vector<Segment> AddedTokens::Split(absl::string_view text, bool normalized,
       }
       end = spaces_end;
     }
+    if (begin >= end) continue;  // nothing is left of it
     if (done < begin) segments.push_back({done, begin, -1});
     segments.push_back({begin, end, found.token->id});
     done = end;
