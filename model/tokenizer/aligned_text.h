@@ -18,10 +18,14 @@ namespace lanewise {
 struct AlignedText {
   std::string text;
   std::vector<size_t> origin;
+  // Whether the first character came from behind the beginning. As the
+  // reference counts: what replaces several characters comes from the last one.
+  bool moved = false;
 
   // `keep`: origins begin at `base`.
   static AlignedText From(absl::string_view text, bool keep, size_t base) {
-    AlignedText aligned{std::string(text), {}};
+    AlignedText aligned;
+    aligned.text = std::string(text);
     if (keep) {
       aligned.origin.resize(text.size() + 1);
       for (size_t i = 0; i <= text.size(); ++i) aligned.origin[i] = base + i;
@@ -51,6 +55,7 @@ class AlignedWriter {
 
   // Bytes [begin, end) of the old text as they are.
   void Copy(size_t begin, size_t end) {
+    if (begin < end) Begin(begin);
     target_->text.append(old_.text, begin, end - begin);
     if (!old_.origin.empty()) {
       target_->origin.insert(target_->origin.end(), old_.origin.begin() + begin,
@@ -58,31 +63,46 @@ class AlignedWriter {
     }
   }
 
-  // New bytes for old ones that begin at `begin`. Left out where the new text
-  // would become too long: status() tells.
-  void Insert(absl::string_view bytes, size_t begin) {
+  // New bytes for old ones that begin at `begin`, the last character of which
+  // begins at `last`. Left out where the new text would become too long:
+  // status() tells.
+  void Insert(absl::string_view bytes, size_t begin, size_t last) {
     if (bytes.size() > kMaxNormalizedBytes ||
         target_->text.size() > kMaxNormalizedBytes - bytes.size()) {
       status_ = TooLong();
       return;
     }
     target_->text.append(bytes.data(), bytes.size());
+    if (!bytes.empty()) Begin(last);
     Align(begin);
   }
+
+  // The first character of the new text counts as coming from where the old
+  // one did, whatever was removed before it.
+  void StayAtBeginning() { Begin(0); }
 
   const absl::Status& status() const { return status_; }
 
   // To append to directly; Align follows.
   std::string* text() { return &target_->text; }
   void Align(size_t begin) {
+    if (!target_->text.empty()) Begin(begin);
     if (old_.origin.empty()) return;
     target_->origin.resize(target_->text.size(), old_.origin[begin]);
   }
 
  private:
+  // The first character of the new text comes from `begin`.
+  void Begin(size_t begin) {
+    if (begun_) return;
+    begun_ = true;
+    target_->moved = old_.moved || begin > 0;
+  }
+
   AlignedText* target_;
   AlignedText old_;
   absl::Status status_;
+  bool begun_ = false;
 };
 
 }  // namespace lanewise

@@ -153,7 +153,9 @@ class ReplaceNormalizer : public Normalizer {
     const absl::Status status =
         ForEachMatch(pattern_, old, [&](size_t match_begin, size_t match_end) {
           writer.Copy(end, match_begin);
-          writer.Insert(content_, match_begin);
+          size_t last = match_end;
+          if (match_begin < match_end) PreviousCodePoint(old, &last);
+          writer.Insert(content_, match_begin, last);
           end = match_end;
         });
     writer.Copy(end, old.size());
@@ -172,7 +174,7 @@ class PrependNormalizer : public Normalizer {
   absl::Status Apply(AlignedText* text) const override {
     if (text->text.empty()) return absl::OkStatus();
     AlignedWriter writer(text);
-    writer.Insert(prefix_, 0);
+    writer.Insert(prefix_, 0, 0);
     writer.Copy(0, writer.old().size());
     return writer.status();
   }

@@ -147,7 +147,7 @@ absl::Status Pipeline::EncodeSegment(absl::string_view text, size_t base,
     } else {
       LANEWISE_RETURN_IF_ERROR(EncodePiece(
           normalized.substr(segment.begin, segment.end - segment.begin),
-          base == 0 && segment.begin == 0, context, ids));
+          base == 0 && segment.begin == 0 && !aligned.moved, context, ids));
     }
   }
   return absl::OkStatus();

@@ -25,6 +25,7 @@ class PrecompiledNormalizer : public Normalizer {
 
   absl::Status Apply(AlignedText* text) const override {
     AlignedWriter writer(text);
+    writer.StayAtBeginning();
     const absl::string_view old = writer.old();
     for (size_t pos = 0; pos < old.size();) {
       const size_t end = GraphemeEnd(old, pos);
@@ -51,7 +52,7 @@ class PrecompiledNormalizer : public Normalizer {
            AlignedWriter* writer) const {
     const std::optional<absl::string_view> mapped =
         Lookup(old.substr(begin, end - begin));
-    if (mapped.has_value()) writer->Insert(*mapped, begin);
+    if (mapped.has_value()) writer->Insert(*mapped, begin, begin);
     return mapped.has_value();
   }
 
