@@ -13,13 +13,19 @@ using Found = absl::FunctionRef<void(size_t, size_t)>;
 
 absl::Status RegexMatches(const Regex& regex, Regex::Scratch& scratch,
                           absl::string_view text, Found found) {
+  if (text.empty()) return absl::OkStatus();  // nor does an empty pattern match
   size_t pos = 0;
+  size_t last = absl::string_view::npos;  // end of the last match
   while (pos <= text.size()) {
     Regex::Match match;
     LANEWISE_ASSIGN_OR_RETURN(const bool matched,
                               regex.Find(text, pos, scratch, &match));
     if (!matched) break;
-    found(match.begin, match.end);
+    // An empty match right behind another match is none.
+    if (match.end > match.begin || match.end != last) {
+      found(match.begin, match.end);
+      last = match.end;
+    }
     pos = match.end;
     if (match.end == match.begin) {
       if (pos >= text.size()) break;
