@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/tokenizer/unicode.h"
 
@@ -12,6 +13,10 @@ namespace lanewise {
 namespace {
 
 constexpr absl::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+// Outside of classes Oniguruma looks Latin-1 up in a table of its own, where
+// superscript digits and fractions are word characters too.
+constexpr absl::string_view kWordAlone =
+    "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\xB2\\xB3\\xB9\\xBC-\\xBE]";
 
 struct Name {
   absl::string_view from;
@@ -79,6 +84,33 @@ constexpr Name kCategories[] = {
     {"xidcontinue", "XID_Continue"},
     {"idstart", "ID_Start"},
     {"idcontinue", "ID_Continue"},
+};
+
+// Letters that mean something behind a backslash in PCRE2 only, or nowhere.
+constexpr absl::string_view kUnknownEscapes = "EFIJLQTUVijlmq";
+
+// POSIX brackets as Unicode sets, within a class; "" for ^ where there is none.
+struct Bracket {
+  absl::string_view name;
+  absl::string_view set;
+  absl::string_view complement;
+};
+
+constexpr Bracket kBrackets[] = {
+    {"alnum", "\\p{Alphabetic}\\p{Nd}", ""},
+    {"alpha", "\\p{Alphabetic}", "\\P{Alphabetic}"},
+    {"blank", "\\p{Zs}\\t", ""},
+    {"cntrl", "\\p{Cc}", "\\P{Cc}"},
+    {"digit", "\\p{Nd}", "\\P{Nd}"},
+    {"graph", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}", ""},
+    {"lower", "\\p{Lowercase}", "\\P{Lowercase}"},
+    {"print", "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Zs}", ""},
+    {"punct", "\\p{P}\\p{S}", ""},
+    {"space", "\\p{White_Space}", "\\P{White_Space}"},
+    {"upper", "\\p{Uppercase}", "\\P{Uppercase}"},
+    {"word", kWord, ""},
+    {"xdigit", "0-9a-fA-F", ""},
+    {"ascii", "\\x00-\\x7F", ""},
 };
 
 // Copies a pattern construct by construct, remembering where the last atom
@@ -230,18 +262,43 @@ class Translator {
         if (in_class) {
           to = kWord;
         } else {
-          absl::StrAppend(&out(), "[", kWord, "]");
+          to = kWordAlone;
         }
         break;
       case 'W':
         if (in_class) return Unsupported("\\W in a class");
-        absl::StrAppend(&out(), "[^", kWord, "]");
+        absl::StrAppend(&out(), "[^", kWordAlone.substr(1));
+        break;
+      case 'b':
+      case 'B':
+        // PCRE2's words are without marks.
+        if (in_class) {
+          to = c == 'b' ? "\\x08" : "B";
+        } else {
+          absl::StrAppend(&out(), c == 'b' ? "(?:(?<=" : "(?:(?<!", kWordAlone,
+                          ")(?!", kWordAlone,
+                          c == 'b' ? ")|(?<!" : ")|(?<=", kWordAlone,
+                          ")(?=", kWordAlone, "))");
+        }
         break;
       case 'p':
       case 'P':
         if (Peek(2) == '{') return Property();
         return Unsupported("\\p without braces");
+      case 'v':
+        to = "\\x0B";
+        break;
+      case 'u':
+        return HexEscape();
+      case 'O':
+        if (in_class) return Unsupported("\\O in a class");
+        to = "(?s:.)";
+        break;
       default:
+        if (absl::StrContains(kUnknownEscapes, c)) {
+          to = in_.substr(pos_ + 1, 1);  // a letter like any other
+          break;
+        }
         out().push_back('\\');
         ++pos_;
         CopyCharacter();
@@ -249,6 +306,20 @@ class Translator {
     }
     absl::StrAppend(&out(), to);
     pos_ += 2;
+    return absl::OkStatus();
+  }
+
+  // \uHHHH
+  absl::Status HexEscape() {
+    const absl::string_view digits = in_.substr(pos_ + 2, 4);
+    for (const char digit : digits) {
+      if (!absl::ascii_isxdigit(static_cast<unsigned char>(digit))) {
+        return Unsupported("\\u without four digits");
+      }
+    }
+    if (digits.size() < 4) return Unsupported("\\u without four digits");
+    absl::StrAppend(&out(), "\\x{", digits, "}");
+    pos_ += 6;
     return absl::OkStatus();
   }
 
@@ -329,17 +400,14 @@ class Translator {
     const size_t end = in_.find(":]", pos_ + 2);
     if (end == absl::string_view::npos) return Unsupported("[: without :]");
     const absl::string_view name = in_.substr(pos_ + 2, end - pos_ - 2);
-    if (name == "space") {
-      absl::StrAppend(&out(), "\\p{White_Space}");
-    } else if (name == "^space") {
-      absl::StrAppend(&out(), "\\P{White_Space}");
-    } else if (name == "word") {
-      absl::StrAppend(&out(), kWord);
-    } else if (name == "^word") {
-      return Unsupported("[:^word:]");
-    } else {
-      absl::StrAppend(&out(), in_.substr(pos_, end + 2 - pos_));
+    const bool negative = absl::StartsWith(name, "^");
+    absl::string_view set;
+    for (const Bracket& bracket : kBrackets) {
+      if (name.substr(negative) != bracket.name) continue;
+      set = negative ? bracket.complement : bracket.set;
     }
+    if (set.empty()) return Unsupported(absl::StrCat("[:", name, ":]"));
+    absl::StrAppend(&out(), set);
     pos_ = end + 2;
     return absl::OkStatus();
   }
