@@ -1,8 +1,6 @@
 #include "tools/chat.h"
 
-#include <errno.h>
-#include <unistd.h>
-
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "tools/answer.h"
 #include "tools/escaped.h"
 #include "tools/interrupt.h"
+#include "tools/line_reader.h"
 #include "tools/output.h"
 
 namespace lanewise {
@@ -100,30 +99,6 @@ class Conversation {
 };
 
 }  // namespace
-
-bool LineReader::Next(const InterruptScope& interrupt, std::string* line) {
-  size_t searched = 0;
-  while (true) {
-    const size_t end = held_.find('\n', searched);
-    if (end != std::string::npos) {
-      line->assign(held_, 0, end);
-      held_.erase(0, end + 1);
-      return true;
-    }
-    searched = held_.size();
-    if (!interrupt.WaitToRead(fd_)) return false;
-    char block[4096];
-    const ssize_t count = read(fd_, block, sizeof(block));
-    if (count > 0 && held_.size() < kMaxInputBytes) {
-      held_.append(block, static_cast<size_t>(count));
-      continue;
-    }
-    if (count != 0 || held_.empty()) return false;
-    *line = std::move(held_);  // the last line has no newline
-    held_.clear();
-    return true;
-  }
-}
 
 int Chat(const Invocation& call, const GenerateOptions& options, Engine* engine,
          Session* session) {

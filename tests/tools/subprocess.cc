@@ -122,7 +122,9 @@ void Child::CloseIn() {
   in_ = -1;
 }
 
-void Child::Signal(int signal) { kill(pid_, signal); }
+void Child::Signal(int signal) {
+  if (pid_ > 0) kill(pid_, signal);  // others mean groups of processes
+}
 
 void Child::CloseOut() {
   close(out_fd_);
