@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "simd/status_macros.h"
 #include "tools/escaped.h"
 #include "tools/output.h"
 
@@ -136,9 +137,13 @@ absl::StatusOr<std::string> ModelPath(const Invocation& call,
       "FILE_OR_FOLDER");
 }
 
-absl::StatusOr<std::string> ReadTextFile(const Invocation& call,
-                                         absl::string_view path) {
-  if (path == "-") return ReadStandardInput(call);
+absl::StatusOr<int> OpenTextFile(const Invocation& call,
+                                 absl::string_view path) {
+  if (path == "-") {
+    const int copy = fcntl(call.io.in, F_DUPFD_CLOEXEC, 0);
+    return copy >= 0 ? absl::StatusOr<int>(copy)
+                     : FileError("standard input", errno);
+  }
   const std::string resolved = ResolvePath(path);
   // Embedded NULs would open another file.
   if (resolved.find('\0') != std::string::npos) return FileError(path, ENOENT);
@@ -150,7 +155,14 @@ absl::StatusOr<std::string> ReadTextFile(const Invocation& call,
     return absl::InvalidArgumentError(absl::StrCat(
         Escaped(resolved), ": expected a text file, found a directory"));
   }
-  absl::StatusOr<std::string> text = ReadAll(fd, resolved);
+  return fd;
+}
+
+absl::StatusOr<std::string> ReadTextFile(const Invocation& call,
+                                         absl::string_view path) {
+  if (path == "-") return ReadStandardInput(call);
+  LANEWISE_ASSIGN_OR_RETURN(const int fd, OpenTextFile(call, path));
+  absl::StatusOr<std::string> text = ReadAll(fd, ResolvePath(path));
   close(fd);
   return text;
 }

@@ -71,6 +71,11 @@ absl::StatusOr<std::string> ModelPath(const Invocation& call,
 // The largest text that the programs read.
 inline constexpr size_t kMaxInputBytes = size_t{64} << 20;
 
+// A file ("-": standard input) to read from; the caller closes it, standard
+// input too. Errors name the file: missing, a directory, not readable.
+absl::StatusOr<int> OpenTextFile(const Invocation& call,
+                                 absl::string_view path);
+
 // The bytes of a file ("-": standard input) less one newline at their end.
 // Errors name the file: missing, a directory, not readable, too large.
 absl::StatusOr<std::string> ReadTextFile(const Invocation& call,

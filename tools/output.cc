@@ -64,7 +64,9 @@ void ProgressLine::Update(size_t done, size_t total) {
   if (now < next_) return;
   next_ = now + kRedraw;
   drawn_ = true;
-  WriteAll(fd_, absl::StrCat("\r", label_, " ", done, " of ", total, "\x1b[K"));
+  WriteAll(fd_, absl::StrCat("\r", label_, " ", done,
+                             total > 0 ? absl::StrCat(" of ", total) : "",
+                             "\x1b[K"));
 }
 
 void ProgressLine::Clear() {

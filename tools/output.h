@@ -47,7 +47,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void Update(size_t done, size_t total);
+  void Update(size_t done, size_t total);  // total 0: not known
   void Clear();
 
  private:

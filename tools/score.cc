@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "simd/status_macros.h"
 #include "tools/engine_setup.h"
 #include "tools/interrupt.h"
+#include "tools/line_reader.h"
 #include "tools/output.h"
 #include "tools/score_options.h"
 #include "tools/score_output.h"
@@ -32,6 +32,12 @@ class Program {
   Program(const Invocation& call, const ScoreOptions& options)
       : call_(call), options_(options), out_(call.io.out) {}
 
+  ~Program() {
+    if (lines_fd_ >= 0) close(lines_fd_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
   int Run() {
     absl::Status status = Prepare();
     if (!status.ok()) return Fail(call_, status);
@@ -46,17 +52,10 @@ class Program {
 
  private:
   absl::Status Prepare() {
-    if (!options_.text.empty()) {
-      text_ = options_.text[0];
-    } else if (options_.file.has_value()) {
-      LANEWISE_ASSIGN_OR_RETURN(text_, ReadTextFile(call_, *options_.file));
+    if (options_.lines) {
+      LANEWISE_RETURN_IF_ERROR(OpenLines());
     } else {
-      LANEWISE_ASSIGN_OR_RETURN(text_, ReadStandardInput(call_));
-    }
-    if (text_.empty() && !options_.lines) {
-      return absl::InvalidArgumentError(
-          "the text is empty: give one as an argument, with --file FILE or by "
-          "a pipe");
+      LANEWISE_RETURN_IF_ERROR(ReadText());
     }
     LANEWISE_ASSIGN_OR_RETURN(path_, ModelPath(call_, options_.model));
     LANEWISE_ASSIGN_OR_RETURN(engine_,
@@ -68,6 +67,27 @@ class Program {
                        options_.request.stride));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status OpenLines() {
+    if (!options_.text.empty()) return absl::OkStatus();
+    LANEWISE_ASSIGN_OR_RETURN(lines_fd_,
+                              OpenTextFile(call_, options_.file.value_or("-")));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadText() {
+    if (!options_.text.empty()) {
+      text_ = options_.text[0];
+    } else if (options_.file.has_value()) {
+      LANEWISE_ASSIGN_OR_RETURN(text_, ReadTextFile(call_, *options_.file));
+    } else {
+      LANEWISE_ASSIGN_OR_RETURN(text_, ReadStandardInput(call_));
+    }
+    if (!text_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "the text is empty: give one as an argument, with --file FILE or by a "
+        "pipe");
   }
 
   absl::Status ScoreOne() {
@@ -85,37 +105,49 @@ class Program {
     return absl::OkStatus();
   }
 
+  // Each line is answered before the next is waited for.
   absl::Status ScoreLines() {
-    std::vector<absl::string_view> lines;
-    if (!text_.empty()) lines = absl::StrSplit(text_, '\n');
     ProgressLine progress(call_.io.err, "scoring: lines");
     const InterruptScope interrupt;
-    for (size_t i = 0; i < lines.size() && !out_.reader_gone(); ++i) {
-      if (interrupt.requested()) return Interrupted();
-      ScoredLine line = {i + 1, absl::StripSuffix(lines[i], "\r"), nullptr, {}};
-      ScoreResult result;
-      if (!line.text.empty()) {
-        absl::StatusOr<ScoreResult> scored =
-            ScoreThe(std::string(line.text), interrupt, {});
-        if (scored.ok()) {
-          result = *std::move(scored);
-          line.result = &result;
-        } else if (IsOfTheText(scored.status())) {
-          line.error = scored.status();
-        } else {
-          return scored.status();
-        }
+    if (lines_fd_ < 0) {
+      size_t number = 0;
+      for (const absl::string_view line :
+           absl::StrSplit(options_.text[0], '\n')) {
+        LANEWISE_RETURN_IF_ERROR(ScoreLine(++number, line, interrupt));
       }
-      progress.Clear();
-      if (!line.error.ok()) {
-        failed_ = true;
-        Note(call_,
-             absl::StrCat("line ", line.number, ": ", line.error.message()));
-      }
-      if (!out_.Write(LineText(*engine_, options_, line))) break;
-      progress.Update(i + 1, lines.size());
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
+    LineReader lines(lines_fd_);
+    std::string line;
+    for (size_t number = 1; !out_.reader_gone() && lines.Next(interrupt, &line);
+         ++number) {
+      progress.Clear();
+      LANEWISE_RETURN_IF_ERROR(ScoreLine(number, line, interrupt));
+      progress.Update(number, 0);
+    }
+    return interrupt.requested() ? Interrupted() : lines.status();
+  }
+
+  absl::Status ScoreLine(size_t number, absl::string_view text,
+                         const InterruptScope& interrupt) {
+    ScoredLine line = {number, absl::StripSuffix(text, "\r"), nullptr, {}};
+    ScoreResult result;
+    if (!line.text.empty()) {
+      absl::StatusOr<ScoreResult> scored =
+          ScoreThe(std::string(line.text), interrupt, {});
+      if (scored.ok()) {
+        result = *std::move(scored);
+        line.result = &result;
+      } else if (IsOfTheText(scored.status())) {
+        line.error = scored.status();
+        failed_ = true;
+        Note(call_, absl::StrCat("line ", number, ": ", line.error.message()));
+      } else {
+        return scored.status();
+      }
+    }
+    out_.Write(LineText(*engine_, options_, line));
+    return out_.status();
   }
 
   absl::StatusOr<ScoreResult> ScoreThe(std::string text,
@@ -138,6 +170,7 @@ class Program {
   const ScoreOptions& options_;
   Output out_;
   std::string text_;
+  int lines_fd_ = -1;  // of --lines without a text as argument
   std::string path_;
   std::unique_ptr<Engine> engine_;
   ScoreTotals totals_;

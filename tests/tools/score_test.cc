@@ -148,6 +148,8 @@ TEST(Score, EachLineIsATextOfItsOwn) {
     EXPECT_EQ(cells[2], absl::StrCat(expected.ids.size()));
     EXPECT_EQ(cells[3], text);
   }
+  EXPECT_EQ(Invoke({"--lines", "one two\nthree"}).out,
+            Invoke({"--lines"}, Pipe("one two\nthree\n")).out);
   EXPECT_EQ(Invoke({"--lines"}, Pipe("")).out, "");
   EXPECT_EQ(Invoke({"--lines"}, Pipe("")).exit_code, 0);
 }
@@ -267,6 +269,9 @@ TEST(ScoreErrors, TextsAndModels) {
   ExpectError(Invoke({""}), 1, {"the text is empty"});
   ExpectError(Invoke({}, Pipe("\n")), 1, {"the text is empty"});
   ExpectError(Invoke({"--file=none.txt"}), 1, {"none.txt", "No such file"});
+  ExpectError(Invoke({"--file=none.txt", "--lines"}), 1,
+              {"none.txt", "No such file"});
+  ExpectError(Invoke({"--file=tests", "--lines"}), 1, {"tests", "directory"});
   ExpectError(Invoke({"a", "--stride=128"}), 1, {"--stride", "128"});
   std::string longer;
   for (int i = 0; i < 300; ++i) absl::StrAppend(&longer, "word ");
@@ -298,6 +303,34 @@ TEST(ScoreBehaviour, AClosedPipeIsNoError) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.signal, 0);
   EXPECT_EQ(result.err, "");
+}
+
+// So another program may ask line by line.
+TEST(ScoreBehaviour, EachLineIsAnsweredBeforeTheNextComes) {
+  RunOptions options;
+  options.keep_in_open = true;
+  Child child(kProgram, {"--model", kLlama, "--lines"}, options);
+  for (const char* line : {"one two", "three four", "five six"}) {
+    child.Send(absl::StrCat(line, "\n"));
+    ASSERT_TRUE(child.WaitForOut(absl::StrCat("\t", line, "\n"))) << line;
+  }
+  child.Send("no newline");
+  child.CloseIn();
+  const RunResult result = child.Finish();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(Lines(result.out).size(), 4u);
+}
+
+TEST(ScoreBehaviour, CtrlCWhileItWaitsForALineEndsIt) {
+  RunOptions options;
+  options.keep_in_open = true;
+  Child child(kProgram, {"--model", kLlama, "--lines"}, options);
+  child.Send("one two\n");
+  ASSERT_TRUE(child.WaitForOut("one two\n"));
+  child.Signal(SIGINT);
+  const RunResult result = child.Finish();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "score: interrupted\n");
 }
 
 TEST(ScoreBehaviour, CtrlCEndsItCleanlyAndTheSecondAtOnce) {
