@@ -23,6 +23,7 @@ struct Widths {
   size_t qkv = 0, attended = 0, ffn = 0, hidden = 0, experts = 0;
   size_t row = 0;     // of the residual stream and what stands in for it
   size_t memory = 0;  // of the encoder's rows
+  size_t convolved = 0, kernel = 0;
 };
 
 Widths WidestOf(const ModelSpec& spec) {
@@ -30,6 +31,10 @@ Widths WidestOf(const ModelSpec& spec) {
   widths.row = std::max(spec.width, spec.token_width());
   if (spec.head.transform.has_value()) {
     widths.row = std::max(widths.row, spec.head.transform->width);
+  }
+  if (spec.convolution.has_value()) {
+    widths.convolved = spec.width;
+    widths.kernel = spec.width * spec.convolution->kernel;
   }
   if (!spec.encoder.empty()) widths.memory = spec.encoder.front().width;
   for (const LayerSpec& layer : spec.layers) {
@@ -119,7 +124,9 @@ absl::Status Executor::AllocateBuffers() {
                                                 {&mixed_, moe},
                                                 {&expert_in_, moe},
                                                 {&expert_out_, moe},
-                                                {&router_, widths.experts}};
+                                                {&router_, widths.experts},
+                                                {&convolved_, widths.convolved},
+                                                {&kernel_rows_, widths.kernel}};
   for (const auto& [buffer, width] : buffers) {
     const size_t floats = options_.max_rows * std::max<size_t>(width, 1);
     *buffer = hwy::AllocateAligned<float>(floats);
@@ -130,8 +137,8 @@ absl::Status Executor::AllocateBuffers() {
     }
   }
   LANEWISE_RETURN_IF_ERROR(activations_.Reserve(
-      options_.max_rows,
-      std::max({widths.row, widths.memory, widths.attended, widths.ffn})));
+      options_.max_rows, std::max({widths.row, widths.memory, widths.attended,
+                                   widths.ffn, widths.kernel})));
   sequences_.reserve(options_.max_rows);
   rope_scratch_.resize(half);
   routes_.resize(widths.experts);
@@ -235,8 +242,11 @@ absl::Status Executor::Forward(absl::Span<const Entry> batch,
   Embed(batch);
   FillRope(batch);
   if (options_.observer) options_.observer(0, residual_.get());
+  const bool convolution = model_.spec().convolution.has_value();
+  if (convolution) KeepConvolved();
   for (size_t layer = 0; layer < model_.spec().layers.size(); ++layer) {
     RunLayer(layer, batch);
+    if (convolution && layer == 0) AddConvolution(batch);
     if (options_.observer) options_.observer(layer + 1, residual_.get());
   }
   for (const Entry& entry : batch) {

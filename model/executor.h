@@ -42,6 +42,7 @@
 #include "model/kv_cache.h"
 #include "model/model.h"
 #include "model/position_tables.h"
+#include "model/relative_scores.h"
 #include "simd/attention.h"
 #include "simd/context.h"
 #include "simd/matmul.h"
@@ -165,6 +166,10 @@ class Executor {
   void AddTokenTypes(absl::Span<const Entry> batch, float* rows);
   void FillRope(absl::Span<const Entry> batch);
 
+  // executor_convolution.cc
+  void KeepConvolved();
+  void AddConvolution(absl::Span<const Entry> batch);
+
   // executor_head.cc
   void RunHead(absl::Span<const Entry> batch, const Outputs& outputs);
   size_t GatherHeadRows(absl::Span<const Entry> batch, const float* rows);
@@ -232,6 +237,8 @@ class Executor {
   // For mixtures of experts: the sum, an expert's rows in and out, the router's
   // logits.
   Buffer mixed_, expert_in_, expert_out_, router_;
+  Buffer convolved_, kernel_rows_;  // of a convolution: rows kept and spread
+  RelativeScores relative_scores_;
   Buffer scratch_;
   size_t scratch_floats_ = 0;
   std::vector<size_t> rope_offsets_;  // of each RopeSpec's table in cos_, sin_

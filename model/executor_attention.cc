@@ -119,6 +119,13 @@ void Executor::RunAttention(size_t layer, absl::Span<const Entry> batch,
   AttentionParams params = ParamsOf(attention, shape, weights);
   const DistanceScoreBias bias(model_.distance_bias(), sequences_);
   if (attention.relative_bias.has_value()) params.bias = &bias;
+  if (attention.disentangled.has_value()) {
+    relative_scores_.Compute(context_, attention, model_.relative_positions(),
+                             model_.relative_projection(layer),
+                             {qkv_.get(), stride, rows_}, sequences_,
+                             &activations_);
+    params.bias = &relative_scores_;
+  }
   Attend(layer, false, params);
 }
 
@@ -153,6 +160,10 @@ absl::Status Executor::ReserveTransient(absl::Span<const Entry> batch) {
   }
   for (size_t i = 0; i < batch.size(); ++i) {
     LANEWISE_RETURN_IF_ERROR(transient_[i].Reserve(RowsOf(batch[i])));
+  }
+  const ModelSpec& spec = model_.spec();
+  if (spec.layers.front().attention.disentangled.has_value()) {
+    return relative_scores_.Reserve(spec, rows_);
   }
   return absl::OkStatus();
 }

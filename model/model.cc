@@ -78,6 +78,9 @@ absl::StatusOr<std::unique_ptr<const Model>> Model::FromSpec(
       LoadWeights(checkpoint, family, std::move(spec), context, options));
   auto model =
       absl::WrapUnique(new Model(loaded.spec, std::move(loaded.weights)));
+  LANEWISE_ASSIGN_OR_RETURN(
+      model->relative_positions_,
+      ProjectRelativePositions(model->spec_, model->weights_, context));
   if (loaded.encoder.has_value()) {
     model->encoder_ = absl::WrapUnique(new Model(
         std::move(loaded.spec.encoder.front()), std::move(*loaded.encoder)));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "model/disentangled.h"
 #include "model/format/checkpoint.h"
 #include "model/rope_table.h"
 #include "model/spec.h"
@@ -47,6 +48,12 @@ class Model {
   const Weights& weights() const { return weights_; }
   const RopeTable& rope(size_t index) const { return ropes_[index]; }
   const DistanceBias& distance_bias() const { return distance_bias_; }
+  const RelativePositions& relative_positions() const {
+    return relative_positions_;
+  }
+  const RelativeProjection& relative_projection(size_t layer) const {
+    return relative_positions_.projections[layer_weights_[layer]];
+  }
 
   // The weights that layer `layer` runs with.
   const LayerWeights& layer_weights(size_t layer) const {
@@ -70,6 +77,7 @@ class Model {
   std::vector<RopeTable> ropes_;
   std::vector<size_t> layer_weights_;  // of each layer: index into weights_
   DistanceBias distance_bias_;
+  RelativePositions relative_positions_;
   std::unique_ptr<const Model> encoder_;
   std::vector<std::string> notices_;
 };

@@ -22,6 +22,12 @@ bool HasHeadSlot(const ModelSpec& spec, Slot slot, bool bias) {
   }
 }
 
+const DisentangledSpec* DisentangledOf(const ModelSpec& spec) {
+  if (spec.layers.empty()) return nullptr;
+  const auto& disentangled = spec.layers.front().attention.disentangled;
+  return disentangled.has_value() ? &*disentangled : nullptr;
+}
+
 bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
   switch (slot) {
     case Slot::kTokenEmbedding:
@@ -33,6 +39,16 @@ bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
     case Slot::kRelativeBias:
       return !spec.layers.empty() &&
              spec.layers.front().attention.relative_bias.has_value();
+    case Slot::kRelativeEmbedding:
+      return DisentangledOf(spec) != nullptr;
+    case Slot::kRelativeNorm:
+      return DisentangledOf(spec) != nullptr &&
+             HasNorm(DisentangledOf(spec)->norm, bias);
+    case Slot::kConvolution:
+      return spec.convolution.has_value();
+    case Slot::kConvolutionNorm:
+      return spec.convolution.has_value() &&
+             HasNorm(spec.convolution->norm, bias);
     case Slot::kEmbeddingIn:
       return spec.embedding_width.has_value();
     case Slot::kEmbeddingOut:
@@ -50,6 +66,12 @@ bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
   }
 }
 
+// Whether the relative positions have projections of their own.
+bool HasRelative(const AttentionSpec& attention) {
+  return attention.disentangled.has_value() &&
+         !attention.disentangled->shared_projections;
+}
+
 bool HasAttentionSlot(const LayerSpec& layer, Slot slot, bool bias) {
   const AttentionSpec& attention = layer.attention;
   switch (slot) {
@@ -65,6 +87,10 @@ bool HasAttentionSlot(const LayerSpec& layer, Slot slot, bool bias) {
              HasNorm(attention.qk_norm->norm, bias);
     case Slot::kSinks:
       return attention.sinks;
+    case Slot::kRelativeQuery:
+      return HasRelative(attention) && attention.disentangled->relative_queries;
+    case Slot::kRelativeKey:
+      return HasRelative(attention) && attention.disentangled->relative_keys;
     case Slot::kAttentionOutput:
       return !bias || attention.output_bias;
     default:
@@ -248,6 +274,13 @@ size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer) {
     }
     case Dim::kRelativeHeads:
       return spec.layers.empty() ? 0 : spec.layers.front().attention.heads;
+    case Dim::kRelativeRows:
+      return DisentangledOf(spec) == nullptr ? 0
+                                             : 2 * DisentangledOf(spec)->span;
+    case Dim::kConvolved:
+      return spec.convolution.has_value()
+                 ? spec.width * spec.convolution->kernel
+                 : 0;
     case Dim::kWidth:
       return spec.width;
     case Dim::kInputWidth:

@@ -72,6 +72,18 @@ void AppendNorms(absl::string_view name, const SublayerNorms& norms,
   }
 }
 
+std::string Text(const DisentangledSpec& spec) {
+  return absl::StrCat(
+      "disentangled over ", 2 * spec.span, " relative positions",
+      spec.buckets > 0 ? absl::StrCat(" in buckets to ", spec.max_distance)
+                       : "",
+      spec.relative_keys ? ", keys" : "",
+      spec.relative_queries ? ", queries" : "",
+      spec.shared_projections ? " by the same projections"
+                              : " by their own projections",
+      ", norm ", Text(spec.norm));
+}
+
 std::string AttentionText(const AttentionSpec& attention) {
   std::string out = absl::StrCat(
       attention.heads, " heads, ", attention.kv_heads, " key/value heads of ",
@@ -100,6 +112,9 @@ std::string AttentionText(const AttentionSpec& attention) {
     const RelativeBiasSpec& bias = *attention.relative_bias;
     absl::StrAppend(&out, ", ", bias.buckets, " relative buckets to ",
                     bias.max_distance, bias.bidirectional ? " either way" : "");
+  }
+  if (attention.disentangled.has_value()) {
+    absl::StrAppend(&out, ", ", Text(*attention.disentangled));
   }
   if (attention.sinks) absl::StrAppend(&out, ", sinks");
   if (attention.rope.has_value()) {
@@ -267,6 +282,12 @@ std::string SpecToString(const ModelSpec& spec) {
     absl::StrAppend(&out, "layers ", begin, " to ", end - 1, ":\n",
                     layers[begin]);
     begin = end;
+  }
+  if (spec.convolution.has_value()) {
+    const ConvolutionSpec& convolution = *spec.convolution;
+    absl::StrAppend(&out, "convolution beside layer 0: ", convolution.kernel,
+                    " rows, ", Name(convolution.activation), ", norm ",
+                    Text(std::optional<NormSpec>(convolution.norm)), "\n");
   }
   absl::StrAppend(&out, "final norm: ", Text(spec.final_norm),
                   "\nhead: ", HeadText(spec), "\n");

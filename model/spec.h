@@ -20,19 +20,12 @@
 #include <string>
 #include <vector>
 
+#include "model/encoder_parts.h"
+#include "model/norm_spec.h"
 #include "simd/activation.h"
 #include "simd/rope.h"
 
 namespace lanewise {
-
-enum class NormKind : uint8_t { kLayerNorm, kRmsNorm };
-
-struct NormSpec {
-  NormKind kind = NormKind::kLayerNorm;
-  float eps = 1e-5f;
-  bool weight = true;
-  bool bias = false;
-};
 
 // How positions enter at the input.
 struct PositionSpec {
@@ -106,6 +99,7 @@ struct AttentionSpec {
   std::optional<QkNormSpec> qk_norm;
   std::vector<float> slopes;                      // [heads]: ALiBi; empty: none
   std::optional<RelativeBiasSpec> relative_bias;  // the same in all layers
+  std::optional<DisentangledSpec> disentangled;   // of all layers or none
   bool sinks = false;          // one more logit a head, without a value
   std::optional<size_t> rope;  // index into ModelSpec::ropes
 
@@ -234,6 +228,7 @@ struct ModelSpec {
   std::optional<NormSpec> embedding_norm;
   std::vector<RopeSpec> ropes;
   std::vector<LayerSpec> layers;
+  std::optional<ConvolutionSpec> convolution;
   std::optional<NormSpec> final_norm;
   HeadSpec head;
   std::vector<ModelSpec> encoder;  // one for an encoder-decoder, without a head

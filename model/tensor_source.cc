@@ -24,6 +24,16 @@ std::string ShapeText(absl::Span<const uint64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
+// The dimensions that make up the columns of a convolution in a file, in place
+// of the last one.
+void SplitColumns(Dim cols, const ModelSpec& spec,
+                  std::vector<uint64_t>* shape) {
+  shape->pop_back();
+  if (cols == Dim::kConvolved) {
+    shape->insert(shape->end(), {spec.width, spec.convolution->kernel});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
@@ -56,6 +66,9 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
 
   std::vector<uint64_t> expected = {source.rows_ + other_rows, source.cols_};
   if (source.transposed_) std::swap(expected[0], expected[1]);
+  if (source.layout_ == TensorLayout::kConvolution && !rule.bias) {
+    SplitColumns(rule.cols, spec, &expected);
+  }
   if (rule.cols == Dim::kOne) expected.pop_back();
   if (place.stacked) {
     expected.insert(expected.begin(), SizeOf(Dim::kExperts, spec, place.layer));

@@ -228,6 +228,7 @@ class Loader {
     const std::pair<Projection*, Slot> projections[] = {
         {&weights.embedding_in, Slot::kEmbeddingIn},
         {&weights.embedding_out, Slot::kEmbeddingOut},
+        {&weights.convolution, Slot::kConvolution},
         {&weights.head_dense, Slot::kHeadDense}};
     for (const auto& [projection, slot] : projections) {
       LANEWISE_ASSIGN_OR_RETURN(*projection, MakeProjection(slots, {slot}));
@@ -235,11 +236,14 @@ class Loader {
     const std::pair<std::vector<float>*, Slot> vectors[] = {
         {&weights.position_embedding, Slot::kPositionEmbedding},
         {&weights.token_type_embedding, Slot::kTokenTypeEmbedding},
-        {&weights.relative_bias, Slot::kRelativeBias}};
+        {&weights.relative_bias, Slot::kRelativeBias},
+        {&weights.relative_embedding, Slot::kRelativeEmbedding}};
     for (const auto& [vector, slot] : vectors) {
       LANEWISE_ASSIGN_OR_RETURN(*vector, MakeVector(slots, slot));
     }
     const std::pair<NormWeights*, Slot> norms[] = {
+        {&weights.relative_norm, Slot::kRelativeNorm},
+        {&weights.convolution_norm, Slot::kConvolutionNorm},
         {&weights.embedding_norm, Slot::kEmbeddingNorm},
         {&weights.final_norm, Slot::kFinalNorm},
         {&weights.head_norm, Slot::kHeadNorm}};
@@ -347,6 +351,10 @@ class Loader {
                                           Slot::kValue}));
     LANEWISE_ASSIGN_OR_RETURN(layer.attention_output,
                               MakeProjection(slots, {Slot::kAttentionOutput}));
+    LANEWISE_ASSIGN_OR_RETURN(layer.relative_query,
+                              MakeProjection(slots, {Slot::kRelativeQuery}));
+    LANEWISE_ASSIGN_OR_RETURN(layer.relative_key,
+                              MakeProjection(slots, {Slot::kRelativeKey}));
     spec.attention.qkv_bias = !layer.qkv.bias.empty();
     spec.attention.output_bias = !layer.attention_output.bias.empty();
     LANEWISE_RETURN_IF_ERROR(LoadCross(index, slots));
@@ -541,10 +549,11 @@ size_t Projection::bytes() const {
 
 size_t Weights::bytes() const {
   size_t sum = embedding_in.bytes() + embedding_out.bytes() +
-               head_dense.bytes() + head.bytes();
+               convolution.bytes() + head_dense.bytes() + head.bytes();
   if (token_embedding != nullptr) sum += token_embedding->bytes();
   for (const LayerWeights& layer : layers) {
     sum += layer.qkv.bytes() + layer.attention_output.bytes() +
+           layer.relative_query.bytes() + layer.relative_key.bytes() +
            layer.cross.query.bytes() + layer.cross.key_value.bytes() +
            layer.cross.output.bytes() + layer.ffn.bytes() +
            layer.moe.router.bytes() + layer.moe.shared.bytes() +

@@ -66,6 +66,8 @@ struct LayerWeights {
   Projection qkv;                           // [query + key + value, width]
   std::vector<float> query_norm, key_norm;  // [head_dim] or [heads * head_dim]
   std::vector<float> sinks;                 // [heads]
+  Projection relative_query;                // [heads * head_dim, width]
+  Projection relative_key;                  // the same
   Projection attention_output;              // [width, heads * value_dim]
   CrossAttentionWeights cross;
   SublayerNormWeights ffn_norms;
@@ -82,6 +84,10 @@ struct Weights {
   std::vector<float> position_embedding;  // [positions, input_width()]: learned
   std::vector<float> token_type_embedding;  // [types, input_width()]
   std::vector<float> relative_bias;         // [buckets, heads]
+  std::vector<float> relative_embedding;    // [2 * span, width]
+  NormWeights relative_norm;
+  Projection convolution;  // [width, width * kernel]: kernel rows a channel
+  NormWeights convolution_norm;
   NormWeights embedding_norm;
   // One a layer; of a group of layers only the first has any.
   std::vector<LayerWeights> layers;

@@ -27,7 +27,11 @@ enum class Slot : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
   kTokenTypeEmbedding,
-  kRelativeBias,  // [buckets, heads], of the stack
+  kRelativeBias,       // [buckets, heads], of the stack
+  kRelativeEmbedding,  // [2 * span, width], of the stack: DisentangledSpec
+  kRelativeNorm,
+  kConvolution,
+  kConvolutionNorm,
   kEmbeddingIn,   // from the embedding's width to the model's
   kEmbeddingOut,  // and back, before the head
   kEmbeddingNorm,
@@ -48,6 +52,8 @@ enum class Slot : uint8_t {
   kQueryNorm,
   kKeyNorm,
   kSinks,
+  kRelativeQuery,  // DisentangledSpec without shared projections
+  kRelativeKey,
   kAttentionOutput,
   kCrossInputNorm,
   kCrossOutputNorm,
@@ -85,9 +91,11 @@ enum class Dim : uint8_t {
   kTokenTypes,
   kRelativeBuckets,
   kRelativeHeads,  // heads of the stack's first layer
+  kRelativeRows,   // 2 * DisentangledSpec::span
   kWidth,
   kEmbeddingWidth,
   kInputWidth,     // of positions, token types and the embedding's norm
+  kConvolved,      // what a row of the convolution reads: [width, kernel]
   kMemoryWidth,    // of the encoder's rows
   kHeadTransform,  // HeadTransformSpec::width
   kHeadInput,      // what the output matrix reads
@@ -121,6 +129,7 @@ enum class TensorLayout : uint8_t {
                  // neighbours; put back to halves
   kKvGroups,     // for each key/value head: its query heads, its key, its value
   kAddOne,       // the weight is 1 + what is stored
+  kConvolution,  // [rows, channels, …]: the dimensions of `cols` one by one
   // Of a tensor of query, key and value rows of cross-attention, the first, or
   // the others: two rules name it.
   kCrossQueryOfQkv,

@@ -54,6 +54,7 @@ class SpecCheck {
     LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.embedding_norm));
     LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.final_norm));
     LANEWISE_RETURN_IF_ERROR(CheckHead(spec));
+    LANEWISE_RETURN_IF_ERROR(CheckConvolution(spec));
     for (const LayerSpec& layer : spec.layers) {
       LANEWISE_RETURN_IF_ERROR(CheckLayer(spec, layer));
     }
@@ -93,10 +94,56 @@ class SpecCheck {
     return absl::OkStatus();
   }
 
+  absl::Status CheckConvolution(const ModelSpec& spec) const {
+    if (!spec.convolution.has_value()) return absl::OkStatus();
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.convolution->norm));
+    const size_t kernel = spec.convolution->kernel;
+    if (kernel % 2 == 0 || kernel > kMaxKernel || !spec.bidirectional()) {
+      return Error("rows of the convolution",
+                   absl::StrCat("an odd number up to ", kMaxKernel,
+                                " in a bidirectional model"),
+                   kernel);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckDisentangled(const ModelSpec& spec,
+                                 const AttentionSpec& attention) const {
+    const auto& first = spec.layers.front().attention.disentangled;
+    const auto& own = attention.disentangled;
+    if (first.has_value() != own.has_value() ||
+        (own.has_value() && own->span != first->span)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path_, ": layers: expected one table of relative positions for all"));
+    }
+    if (!own.has_value()) return absl::OkStatus();
+    LANEWISE_RETURN_IF_ERROR(CheckNorm(own->norm));
+    if (own->span == 0 || own->span > kMaxRelativeSpan || attention.causal) {
+      return Error("relative positions",
+                   absl::StrCat("1 to ", kMaxRelativeSpan,
+                                " to either side in a bidirectional model"),
+                   own->span);
+    }
+    if (own->max_distance == 0 || own->max_distance > kMaxRelativeDistance) {
+      return Error("relative attention distance",
+                   absl::StrCat("1 to ", kMaxRelativeDistance),
+                   own->max_distance);
+    }
+    if (attention.heads != attention.kv_heads ||
+        attention.relative_bias.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_,
+                       ": disentangled attention: expected a key/value head "
+                       "for every head and no other bias"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckLayer(const ModelSpec& spec, const LayerSpec& layer) const {
     LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.attention_norms));
     LANEWISE_RETURN_IF_ERROR(CheckNorms(layer.ffn_norms));
     LANEWISE_RETURN_IF_ERROR(CheckAttention(spec, layer.attention));
+    LANEWISE_RETURN_IF_ERROR(CheckDisentangled(spec, layer.attention));
     if (layer.attention.causal != !spec.bidirectional()) {
       return absl::InvalidArgumentError(
           absl::StrCat(path_, ": layers: expected all of them causal or none"));
