@@ -1,15 +1,11 @@
-// Routing of rows to experts against recorded values
-// (tests/data/kernels/moe.*).
+// Routing of rows to experts. Against recorded values:
+// //tests/conformance/kernels.
 #include "model/routing.h"
 
-#include <algorithm>
-#include <cmath>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "model/spec.h"
-#include "tests/simd/golden_topic.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
@@ -28,53 +24,6 @@ std::vector<IndexedValue> Route(const Target& target, const MoeSpec& moe,
   std::vector<IndexedValue> routes(moe.top_k);
   RouteRow(target, moe, logits.data(), routes.data());
   return routes;
-}
-
-// Recorded routes stand in the order of their logits.
-void ExpectRoutes(const std::vector<IndexedValue>& found, const float* indices,
-                  const float* weights) {
-  for (size_t i = 0; i < found.size(); ++i) {
-    const auto route = std::find_if(
-        found.begin(), found.end(), [&](const IndexedValue& candidate) {
-          return static_cast<float>(candidate.index) == indices[i];
-        });
-    ASSERT_NE(route, found.end()) << "expert " << indices[i];
-    EXPECT_NEAR(route->value, weights[i], 1e-6) << "expert " << indices[i];
-    if (i > 0) {
-      EXPECT_LT(found[i - 1].index, found[i].index);
-    }
-  }
-}
-
-TEST(Routing, EqualsTheRecordedRoutes) {
-  const GoldenTopic topic("moe");
-  ASSERT_EQ(topic.cases().size(), 3u);
-  ForEachTarget([&](const Target& target) {
-    for (const auto& golden : topic.cases()) {
-      SCOPED_TRACE(golden["name"].get<std::string>());
-      const GoldenArray* logits = topic.Find(golden, "inputs", "logits");
-      const GoldenArray* indices = topic.Find(golden, "outputs", "indices");
-      const GoldenArray* over_all =
-          topic.Find(golden, "outputs", "softmax_topk");
-      const GoldenArray* renormalized =
-          topic.Find(golden, "outputs", "softmax_topk_renorm");
-      const GoldenArray* over_chosen =
-          topic.Find(golden, "outputs", "topk_softmax");
-      ASSERT_TRUE(logits && indices && over_all && renormalized && over_chosen);
-      const size_t experts = golden["params"]["experts"];
-      const size_t top_k = golden["params"]["top_k"];
-      ASSERT_EQ(logits->rows(), 13u);
-      for (size_t r = 0; r < logits->rows(); ++r) {
-        SCOPED_TRACE(r);
-        const std::vector<float> row(logits->row(r), logits->row(r) + experts);
-        const auto all = Route(target, Spec(experts, top_k, false), row);
-        ExpectRoutes(all, indices->row(r), over_all->row(r));
-        const auto chosen = Route(target, Spec(experts, top_k, true), row);
-        ExpectRoutes(chosen, indices->row(r), renormalized->row(r));
-        ExpectRoutes(chosen, indices->row(r), over_chosen->row(r));
-      }
-    }
-  });
 }
 
 // docs/design.md, section 2: ties go to the lower expert, outputs are added in

@@ -1,17 +1,15 @@
-// Convolutions against recorded values (tests/data/kernels/linear.*) and
-// against plain loops.
+// Convolutions against plain loops. Against recorded values:
+// //tests/conformance/kernels.
 #include "simd/convolution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "simd/matmul.h"
-#include "tests/simd/golden_topic.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
@@ -74,88 +72,6 @@ void ExpectNear(const std::vector<float>& found,
   for (size_t i = 0; i < found.size(); ++i) {
     ASSERT_NEAR(found[i], expected[i], kTolerance * largest) << i;
   }
-}
-
-// The recorded layout [out, positions], by rows.
-std::vector<double> Rows(const float* y, size_t out, size_t positions) {
-  std::vector<double> rows;
-  for (size_t position = 0; position < positions; ++position) {
-    for (size_t n = 0; n < out; ++n)
-      rows.push_back(y[n * positions + position]);
-  }
-  return rows;
-}
-
-TEST(Convolution, Conv1dEqualsTheRecordedValues) {
-  const GoldenTopic topic("linear");
-  ForEachTarget([&](const Target& target) {
-    const auto context = MakeContext(target);
-    size_t compared = 0;
-    for (const auto& golden : topic.cases()) {
-      const std::string name = golden["name"];
-      if (name.rfind("conv1d_k3_", 0) != 0) continue;
-      SCOPED_TRACE(name);
-      const GoldenArray* x = topic.Find(golden, "inputs", "x");  // [B, in, T]
-      const GoldenArray* w = topic.Find(golden, "inputs", "w");
-      const GoldenArray* b = topic.Find(golden, "inputs", "b");
-      const GoldenArray* y = topic.Find(golden, "outputs", "y");
-      ASSERT_TRUE(x && w && b && y);
-      const size_t out = b->values.size(), length = x->width;
-      const Conv1dShape shape{w->rows() / out, w->width,
-                              golden["params"]["stride"], 1};
-      ASSERT_EQ(shape.OutputRows(length), y->width);
-      const PackedMatrix packed = PackedConv1d(*context, w->values, shape);
-      const size_t batch = x->rows() / shape.in_channels;
-      ASSERT_EQ(batch, 2u);
-      for (size_t i = 0; i < batch; ++i) {
-        std::vector<float> padded(shape.PaddedRows(length) * shape.in_channels,
-                                  7.0f);
-        PadColumns(x->row(i * shape.in_channels), length, shape, padded.data());
-        const std::vector<float> found =
-            Conv1d(*context, shape, padded, packed, b->values.data(), 100);
-        ExpectNear(found, Rows(y->row(i * out), out, y->width));
-      }
-      ++compared;
-    }
-    EXPECT_EQ(compared, 2u);
-  });
-}
-
-TEST(Convolution, PatchesEqualTheRecordedValues) {
-  const GoldenTopic topic("linear");
-  ForEachTarget([&](const Target& target) {
-    const auto context = MakeContext(target);
-    size_t compared = 0;
-    for (const auto& golden : topic.cases()) {
-      if (golden["name"] != "patch_embed") continue;
-      const GoldenArray* x = topic.Find(golden, "inputs", "x");
-      const GoldenArray* w = topic.Find(golden, "inputs", "w");
-      const GoldenArray* b = topic.Find(golden, "inputs", "b");
-      const GoldenArray* y = topic.Find(golden, "outputs", "y");
-      ASSERT_TRUE(x && w && b && y);
-      const size_t out = b->values.size(), patch = golden["params"]["stride"];
-      const PatchShape shape{3, 14, x->width, patch, patch};
-      ASSERT_EQ(shape.Patches(), 6u);
-      ASSERT_EQ(w->values.size(), out * shape.Size());
-      const PackedMatrix packed =
-          Packed(*context, w->values.data(), out, shape.Size());
-      const size_t pixels = shape.channels * shape.height * shape.width;
-      ASSERT_EQ(x->values.size(), 2 * pixels);
-      Activations activations;
-      ASSERT_TRUE(activations.Reserve(6, shape.Size()).ok());
-      for (size_t i = 0; i < 2; ++i) {
-        std::vector<float> rows(6 * shape.Size()), found(6 * out);
-        GatherPatches(x->values.data() + i * pixels, shape, 0, 6, rows.data());
-        activations.Prepare(*context, rows.data(), shape.Size(), 6,
-                            shape.Size(), Representation::kF32);
-        MatMul(*context, activations, ActivationType::kF32, packed,
-               found.data(), out, {b->values.data()});
-        ExpectNear(found, Rows(y->values.data() + i * out * 6, out, 6));
-      }
-      ++compared;
-    }
-    EXPECT_EQ(compared, 1u);
-  });
 }
 
 // y[t][n] = sum over taps j and channels c of x[t * stride + j − padding][c] ·

@@ -1,17 +1,13 @@
-// Pooling against recorded values (tests/data/kernels/pooling.*) and against
-// the formulas of simd/pooling.h in plain code.
+// Pooling against the formulas of simd/pooling.h in plain code. Against recorded
+// values: //tests/conformance/kernels.
 #include "simd/pooling.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "simd/vector_ops.h"
-#include "tests/simd/golden_topic.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
@@ -29,80 +25,6 @@ std::vector<float> Pooled(const Target& target, RowPooling pooling,
   std::vector<float> out(width);
   Pool(target, pooling, {x.data(), rows, width, width}, out.data());
   return out;
-}
-
-TEST(Pooling, M17EqualsTheRecordedValues) {
-  const GoldenTopic topic("pooling");
-  const std::vector<std::pair<std::string, RowPooling>> names = {
-      {"mean", RowPooling::kMean},
-      {"max", RowPooling::kMax},
-      {"cls", RowPooling::kFirst},
-      {"last", RowPooling::kLast}};
-  ForEachTarget([&](const Target& target) {
-    size_t compared = 0;
-    for (const auto& golden : topic.cases()) {
-      const auto name =
-          std::find_if(names.begin(), names.end(), [&](const auto& entry) {
-            return entry.first == golden["name"].get<std::string>();
-          });
-      if (name == names.end()) continue;
-      SCOPED_TRACE(name->first);
-      const GoldenArray* x = topic.Find(golden, "inputs", "x");
-      const GoldenArray* y = topic.Find(golden, "outputs", "y");
-      const GoldenArray* mask = topic.Find(golden, "inputs", "mask");
-      const GoldenArray* unit = topic.Find(golden, "outputs", "normalized");
-      ASSERT_TRUE(x != nullptr && y != nullptr);
-      const size_t width = x->width, length = x->rows() / y->rows();
-      for (size_t b = 0; b < y->rows(); ++b) {
-        // The mean is over the tokens that are there.
-        std::vector<float> rows;
-        for (size_t r = 0; r < length; ++r) {
-          if (mask != nullptr && mask->row(b)[r] == 0.0f) continue;
-          const float* row = x->row(b * length + r);
-          rows.insert(rows.end(), row, row + width);
-        }
-        std::vector<float> out =
-            Pooled(target, name->second, rows, rows.size() / width, width);
-        for (size_t i = 0; i < width; ++i) {
-          ASSERT_NEAR(out[i], y->row(b)[i], 1e-6) << b << " " << i;
-        }
-        if (unit == nullptr) continue;
-        L2Normalize(target, out.data(), width);
-        for (size_t i = 0; i < width; ++i) {
-          ASSERT_NEAR(out[i], unit->row(b)[i], 1e-6) << b << " " << i;
-        }
-      }
-      ++compared;
-    }
-    EXPECT_EQ(compared, 4u);
-  });
-}
-
-TEST(Pooling, CrossEntropyIsTheLogSumLessTheLabelsLogit) {
-  const GoldenTopic topic("pooling");
-  ForEachTarget([&](const Target& target) {
-    size_t compared = 0;
-    for (const auto& golden : topic.cases()) {
-      if (golden["name"] != "cross_entropy") continue;
-      const GoldenArray* logits = topic.Find(golden, "inputs", "logits");
-      const GoldenArray* labels = topic.Find(golden, "inputs", "labels");
-      const GoldenArray* nll = topic.Find(golden, "outputs", "nll");
-      const GoldenArray* mean = topic.Find(golden, "outputs", "mean");
-      ASSERT_TRUE(logits && labels && nll && mean);
-      double sum = 0;
-      for (size_t r = 0; r < logits->rows(); ++r) {
-        const float* row = logits->row(r);
-        const double found = LogSumExp(target, row, logits->width) -
-                             row[static_cast<size_t>(labels->values[r])];
-        EXPECT_NEAR(found, nll->values[r], 1e-5) << r;
-        sum += found;
-      }
-      EXPECT_NEAR(sum / static_cast<double>(logits->rows()), mean->values[0],
-                  1e-6);
-      ++compared;
-    }
-    EXPECT_EQ(compared, 1u);
-  });
 }
 
 // The header's formulas, step by step, so to the last bit.

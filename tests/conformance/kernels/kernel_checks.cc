@@ -16,8 +16,10 @@ using Check = bool (*)(const KernelCase& c, const Context& context,
 
 const std::map<std::string, Check>& Checks() {
   static const auto& checks = *new std::map<std::string, Check>{
-      {"attention", CheckAttention}, {"ffn", CheckFeedForward},
-      {"linear", CheckLinear},       {"norm", CheckNorm},
+      {"attention", CheckAttention}, {"audio", CheckAudio},
+      {"ffn", CheckFeedForward},     {"image", CheckImage},
+      {"linear", CheckLinear},       {"moe", CheckRouting},
+      {"norm", CheckNorm},           {"pooling", CheckPooling},
       {"position", CheckPosition},   {"sampling", CheckSampling},
       {"softmax", CheckSoftmax},
   };

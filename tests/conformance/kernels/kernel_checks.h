@@ -20,13 +20,21 @@ namespace lanewise {
 // has no such operation.
 bool CheckAttention(const KernelCase& c, const Context& context,
                     CaseReport* report);
+bool CheckAudio(const KernelCase& c, const Context& context,
+                CaseReport* report);
 bool CheckFeedForward(const KernelCase& c, const Context& context,
                       CaseReport* report);
+bool CheckImage(const KernelCase& c, const Context& context,
+                CaseReport* report);
 bool CheckLinear(const KernelCase& c, const Context& context,
                  CaseReport* report);
 bool CheckNorm(const KernelCase& c, const Context& context, CaseReport* report);
+bool CheckPooling(const KernelCase& c, const Context& context,
+                  CaseReport* report);
 bool CheckPosition(const KernelCase& c, const Context& context,
                    CaseReport* report);
+bool CheckRouting(const KernelCase& c, const Context& context,
+                  CaseReport* report);
 bool CheckSampling(const KernelCase& c, const Context& context,
                    CaseReport* report);
 bool CheckSoftmax(const KernelCase& c, const Context& context,

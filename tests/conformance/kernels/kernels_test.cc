@@ -64,11 +64,14 @@ struct Covered {
 TEST(KernelTopics, CoverWhatTheLibraryHas) {
   const std::vector<Covered> expected = {
       {"attention", 72, ""},
+      {"audio", 4, ""},
       {"ffn", 39,
        "no such operation here: act_erf, act_exp, act_softplus, act_mish"},
-      {"linear", 16,
-       "no such operation here: conv1d_k3_s1, conv1d_k3_s2, patch_embed"},
+      {"image", 5, ""},
+      {"linear", 19, ""},
+      {"moe", 3, ""},
       {"norm", 98, ""},
+      {"pooling", 5, ""},
       {"position", 49,
        "no such operation here: alibi_mpt_4, alibi_mpt_6, alibi_mpt_12"},
       {"sampling", 29, ""},
@@ -86,13 +89,29 @@ TEST(KernelTopics, CoverWhatTheLibraryHas) {
   }
 }
 
+TEST(KernelTopics, M17MeansAreOverTheTokensThatAreThere) {
+  ForEachTarget([](const Target& target) {
+    const auto report =
+        RunKernelTopic(Folder(), "pooling", *MakeContext(target));
+    ASSERT_TRUE(report.ok()) << report.status();
+    size_t means = 0;
+    for (const Comparison& c : report->comparisons) {
+      if (c.run != "mean") continue;
+      EXPECT_EQ(c.failure, "") << c.output;
+      ++means;
+    }
+    EXPECT_EQ(means, 2u);  // as it is, and scaled to length one
+  });
+}
+
 TEST(KernelTopics, WhatIsDamagedFails) {
   const nlohmann::json one = {{"name", "case"}};
   const auto topic = KernelTopic::Open("tests/data/kernels/softmax");
   ASSERT_TRUE(topic.ok()) << topic.status();
   const auto context = MakeContext(Target::Best());
   using Check = bool (*)(const KernelCase&, const Context&, CaseReport*);
-  for (const Check check : {CheckAttention, CheckNorm, CheckSoftmax}) {
+  for (const Check check : {CheckAttention, CheckLinear, CheckNorm,
+                             CheckRouting, CheckSoftmax}) {
     CaseReport report;  // the case names no arrays at all
     EXPECT_TRUE(check(KernelCase(*topic, one), *context, &report));
     EXPECT_FALSE(report.passed());

@@ -1,8 +1,7 @@
-// Pixel values against recorded ones (tests/data/kernels/image.*), and the
-// fields of preprocessor_config.json.
+// Pixel values, and the fields of preprocessor_config.json. Against recorded
+// values: //tests/conformance/kernels.
 #include "model/features/image_processor.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -10,43 +9,11 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/simd/golden_topic.h"
 
 namespace lanewise {
 namespace {
 
 using nlohmann::json;
-
-TEST(ImageProcessor, EqualsTheRecordedPixelValues) {
-  const GoldenTopic topic("image");
-  size_t compared = 0;
-  for (const auto& golden : topic.cases()) {
-    if (golden["name"] != "normalize") continue;
-    const GoldenArray* pixels = topic.Find(golden, "inputs", "image");
-    const GoldenArray* expected = topic.Find(golden, "outputs", "pixel_values");
-    ASSERT_TRUE(pixels != nullptr && expected != nullptr);
-    const auto config =
-        ReadImageProcessorConfig({{"do_resize", false},
-                                  {"image_mean", golden["params"]["mean"]},
-                                  {"image_std", golden["params"]["std"]}},
-                                 "p.json");
-    ASSERT_TRUE(config.ok()) << config.status();
-    const Image image{30, 30, {pixels->values.begin(), pixels->values.end()}};
-    const FloatImage floats{30, 30, pixels->values};
-    for (const auto& found :
-         {ProcessImage(*config, image), ProcessImage(*config, floats)}) {
-      ASSERT_TRUE(found.ok()) << found.status();
-      EXPECT_EQ(found->height, 30u);
-      EXPECT_EQ(found->width, 30u);
-      ASSERT_EQ(found->values.size(), expected->values.size());
-      for (size_t i = 0; i < expected->values.size(); ++i) {
-        ASSERT_NEAR(found->values[i], expected->values[i], 3e-7) << i;
-      }
-    }
-    ++compared;
-  }
-  EXPECT_EQ(compared, 1u);
-}
 
 ImageProcessorConfig Read(const json& fields) {
   const auto config = ReadImageProcessorConfig(fields, "p.json");

@@ -1,9 +1,7 @@
-// Resizing against the reference's image library (tests/data/images) and
-// recorded values (tests/data/kernels/image.*).
+// Resizing against the reference's image library (tests/data/images). Of floats
+// against recorded values: //tests/conformance/kernels.
 #include "model/features/image.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -11,7 +9,6 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/simd/golden_topic.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
@@ -45,50 +42,6 @@ TEST(Resize, BytesEqualTheReferenceLibrarys) {
         << c["filter"] << " " << image.height << " x " << image.width << " to "
         << found->height << " x " << found->width;
   }
-}
-
-// [1, 3, height, width] as an image.
-FloatImage ImageOf(const GoldenArray& array) {
-  FloatImage image;
-  image.width = array.width;
-  image.height = array.rows() / kImageChannels;
-  for (size_t i = 0; i < image.height * image.width; ++i) {
-    for (size_t c = 0; c < kImageChannels; ++c) {
-      image.pixels.push_back(array.values[c * image.height * image.width + i]);
-    }
-  }
-  return image;
-}
-
-TEST(Resize, FloatsEqualTheRecordedValues) {
-  const GoldenTopic topic("image");
-  size_t compared = 0;
-  for (const auto& golden : topic.cases()) {
-    const std::string name = golden["name"];
-    if (name.rfind("resize_", 0) != 0) continue;
-    SCOPED_TRACE(name);
-    const GoldenArray* x = topic.Find(golden, "inputs", "x");
-    const GoldenArray* y = topic.Find(golden, "outputs", "y");
-    ASSERT_TRUE(x != nullptr && y != nullptr);
-    const json& params = golden["params"];
-    ResizeOptions options;
-    options.antialias = params["antialias"];
-    const auto found =
-        Resize(ImageOf(*x), params["size"][0], params["size"][1], options);
-    ASSERT_TRUE(found.ok()) << found.status();
-    const FloatImage expected = ImageOf(*y);
-    ASSERT_EQ(found->height, expected.height);
-    ASSERT_EQ(found->width, expected.width);
-    double largest = 0, error = 0;
-    for (size_t i = 0; i < expected.pixels.size(); ++i) {
-      const double value = expected.pixels[i];
-      largest = std::max(largest, std::fabs(value));
-      error = std::max(error, std::fabs(found->pixels[i] - value));
-    }
-    EXPECT_LE(error, 1e-5 * largest);  // the golden README
-    ++compared;
-  }
-  EXPECT_EQ(compared, 4u);
 }
 
 Image Random(size_t height, size_t width, uint64_t seed) {
