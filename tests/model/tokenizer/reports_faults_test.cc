@@ -95,6 +95,30 @@ TEST(Reports, T26PatternThatLooksAhead) { ExpectRecordedIds("T26", 1); }
 
 TEST(Reports, T32MarksWithinWords) { ExpectRecordedIds("T32", 4); }
 
+// Ids and token types of a pair, spelled.
+std::string Pair(const std::string& name) {
+  const Tokenizer* tokenizer = TestTokenizer(name);
+  if (tokenizer == nullptr) return "";
+  Ids types;
+  const auto ids = tokenizer->EncodePair("a", "b", {}, &types);
+  EXPECT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(ids->size(), types.size());
+  std::string spelled;
+  for (size_t i = 0; i < ids->size(); ++i) {
+    spelled += tokenizer->TokenText((*ids)[i]) + std::to_string(types[i]);
+  }
+  return spelled;
+}
+
+TEST(Reports, M14M26SeparatorsAndTypesOfAPair) {
+  EXPECT_EQ(Pair("bert_uncased"), "[CLS]0a0[SEP]0b1[SEP]1");
+  // Two separators, and one type: such models have no other.
+  const std::string kSpace = "\xE2\x96\x81";
+  EXPECT_EQ(Pair("roberta"), "<s>0a0</s>0</s>0b0</s>0");
+  EXPECT_EQ(Pair("xlmr"),
+            "<s>0" + kSpace + "0a0</s>0</s>0" + kSpace + "0b0</s>0");
+}
+
 // Of cuts with equal scores the reference takes the one whose last piece is the
 // longest. Its results, for scores in which almost everything is equal.
 TEST(Reports, T7TiesGoToTheLongestLastPiece) {
