@@ -12,7 +12,6 @@
 #include "model/format/checkpoint.h"
 #include "model/model.h"
 #include "runtime/prompt.h"
-#include "runtime/score.h"
 #include "runtime/session.h"
 #include "simd/context.h"
 #include "simd/status_macros.h"
@@ -120,7 +119,9 @@ class LoadedEngine : public Engine {
 
   absl::StatusOr<ScoreResult> Score(const ScoreRequest& request,
                                     const ScoreCallbacks& callbacks) override {
-    return ScoreText(shared_, request, callbacks);
+    LANEWISE_ASSIGN_OR_RETURN(const auto session,
+                              GenerationSession::Create(shared_));
+    return session->Score(request, callbacks);
   }
 
   absl::StatusOr<std::string> RenderChat(

@@ -180,6 +180,7 @@ struct ScoreResult {
   // its window), of the raw distribution.
   std::vector<double> log_probabilities;
   size_t prompt_tokens = 0;  // before ids, not scored
+  size_t cached_tokens = 0;  // of those, found in the session's cache
   double mean_nll = 0;       // mean of -log_probabilities
   double perplexity = 0;     // exp(mean_nll)
   double seconds = 0;
@@ -198,6 +199,11 @@ class Session {
   // logits that are not finite (with the step).
   virtual absl::StatusOr<GenerateResult> Generate(
       const GenerateRequest& request, const GenerateCallbacks& callbacks) = 0;
+
+  // As Engine::Score, of many texts behind one long prompt: the session keeps
+  // the prompt. With cancellation and errors the session stays usable.
+  virtual absl::StatusOr<ScoreResult> Score(
+      const ScoreRequest& request, const ScoreCallbacks& callbacks) = 0;
 };
 
 class Engine {

@@ -207,8 +207,8 @@ absl::StatusOr<std::vector<int32_t>> GenerationSession::PromptIds(
   return ids;
 }
 
-size_t GenerationSession::Reuse(absl::Span<const int32_t> ids) {
-  const size_t most = std::min(cached_ids_.size(), ids.size() - 1);
+size_t GenerationSession::Reuse(absl::Span<const int32_t> ids, size_t most) {
+  most = std::min(cached_ids_.size(), most);
   size_t common = 0;
   while (common < most && cached_ids_[common] == ids[common]) ++common;
   // The cached rows counted as long as their prompt, or as they were then.

@@ -47,6 +47,9 @@ class GenerationSession : public Session {
       const GenerateRequest& request,
       const GenerateCallbacks& callbacks) override;
 
+  absl::StatusOr<ScoreResult> Score(const ScoreRequest& request,
+                                    const ScoreCallbacks& callbacks) override;
+
   // Logits of every position of `ids`, from an empty cache.
   absl::StatusOr<std::vector<float>> AllLogits(absl::Span<const int32_t> ids);
 
@@ -55,6 +58,7 @@ class GenerationSession : public Session {
                     std::unique_ptr<Executor> executor);
 
   class Run;
+  class ScoreRun;
 
   // Generate with more than one beam.
   absl::StatusOr<GenerateResult> GenerateBeams(
@@ -65,10 +69,13 @@ class GenerationSession : public Session {
       const GenerateRequest& request) const;
 
   // Begins with the prompt `ids`: keeps what the cache has in common with it,
-  // all but its last token at most, for that one's logits are wanted; nothing
-  // where RoPE depends on the length and gives the kept rows other frequencies.
-  // Returns how many are kept.
-  size_t Reuse(absl::Span<const int32_t> ids);
+  // `most` tokens at most, fewer than all, for the last one's logits are
+  // wanted; nothing where RoPE depends on the length and gives the kept rows
+  // other frequencies. Returns how many are kept.
+  size_t Reuse(absl::Span<const int32_t> ids, size_t most);
+  size_t Reuse(absl::Span<const int32_t> ids) {
+    return Reuse(ids, ids.size() - 1);
+  }
 
   // Runs ids that continue the sequence, in chunks; logits_ has the last one's.
   // False: cancelled.

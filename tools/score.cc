@@ -60,6 +60,7 @@ class Program {
     LANEWISE_ASSIGN_OR_RETURN(path_, ModelPath(call_, options_.model));
     LANEWISE_ASSIGN_OR_RETURN(engine_,
                               LoadEngine(call_, path_, options_.engine));
+    LANEWISE_ASSIGN_OR_RETURN(session_, engine_->NewSession());
     if (options_.request.stride >= engine_->context_length()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--stride: expected less than the context of ",
@@ -156,7 +157,7 @@ class Program {
     ScoreRequest request = options_.request;
     request.text = std::move(text);
     callbacks.should_cancel = [&interrupt] { return interrupt.requested(); };
-    absl::StatusOr<ScoreResult> result = engine_->Score(request, callbacks);
+    absl::StatusOr<ScoreResult> result = session_->Score(request, callbacks);
     if (absl::IsCancelled(result.status())) return Interrupted();
     if (result.ok()) totals_.Add(*result);
     return result;
@@ -173,6 +174,7 @@ class Program {
   int lines_fd_ = -1;  // of --lines without a text as argument
   std::string path_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Session> session_;  // keeps the prompt from line to line
   ScoreTotals totals_;
   bool failed_ = false;  // a line
 };

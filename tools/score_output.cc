@@ -45,7 +45,8 @@ std::string Line(const nlohmann::ordered_json& json) {
 void ScoreTotals::Add(const ScoreResult& result) {
   ++texts;
   tokens += result.ids.size();
-  read_tokens += result.prompt_tokens + result.ids.size();
+  read_tokens +=
+      result.prompt_tokens - result.cached_tokens + result.ids.size();
   nll -= Sum(result);
   seconds += result.seconds;
 }

@@ -17,7 +17,7 @@ namespace lanewise {
 struct ScoreTotals {
   size_t texts = 0;
   size_t tokens = 0;       // scored
-  size_t read_tokens = 0;  // with those of prompts
+  size_t read_tokens = 0;  // with those of prompts, less what was cached
   double nll = 0;
   double seconds = 0;
 

@@ -233,6 +233,13 @@ TEST(Score, ThreadsAndChunksDoNotMatter) {
         const ScoreResult result = MustScore(*engine, SomeIds(60));
         if (expected.empty()) expected = result.log_probabilities;
         EXPECT_EQ(result.log_probabilities, expected);
+        const auto session = *engine->NewSession();
+        for (const size_t size : {50, 60, 59, 60}) {
+          const auto other = session->Score(SomeIds(size), {});
+          ASSERT_TRUE(other.ok()) << other.status();
+          if (size != 60) continue;
+          EXPECT_EQ(other->log_probabilities, expected);
+        }
       }
     }
     ASSERT_EQ(expected.size(), 59u);
@@ -261,6 +268,7 @@ TEST(Score, WindowsAreIndependentAndScoreEachTokenOnce) {
   options.prefill_chunk = 5;
   const auto engine = LoadEngine(kModel, options);
   ASSERT_NE(engine, nullptr);
+  const auto session = *engine->NewSession();
   for (const size_t size : {2, 15, 16, 17, 40}) {
     for (const size_t stride : {1, 5, 15}) {
       for (const size_t prompt : {0, 1, 14, 25}) {
@@ -286,8 +294,69 @@ TEST(Score, WindowsAreIndependentAndScoreEachTokenOnce) {
         const ScoreResult result = MustScore(*engine, request);
         EXPECT_EQ(result.ids.size(), size - std::max<size_t>(prompt, 1));
         ExpectNear(result.log_probabilities, expected, 1e-5);
+        // Whatever another request has left in a session.
+        const auto again = session->Score(request, {});
+        ASSERT_TRUE(again.ok()) << again.status();
+        EXPECT_EQ(again->log_probabilities, result.log_probabilities);
       }
     }
+  }
+}
+
+TEST(Score, A10ASessionKeepsThePromptAndChangesNoBit) {
+  for (const size_t chunk : {3, 512}) {
+    EngineOptions options;
+    options.prefill_chunk = chunk;
+    const auto engine = LoadEngine(kModel, options);
+    ASSERT_NE(engine, nullptr);
+    const auto session = *engine->NewSession();
+    ScoreRequest request;
+    request.prompt_ids = SomeIds(60).ids;
+    size_t cached = 0;
+    for (const Ids& ids : std::vector<Ids>{{5, 6, 7}, {5, 6, 7}, {8}, {9, 5}}) {
+      request.ids = ids;
+      const auto kept = session->Score(request, {});
+      ASSERT_TRUE(kept.ok()) << kept.status();
+      EXPECT_EQ(kept->cached_tokens, cached);
+      EXPECT_EQ(kept->prompt_tokens, 60u);
+      EXPECT_EQ(kept->log_probabilities,
+                MustScore(*engine, request).log_probabilities);
+      cached = 59;  // the last one's logits are wanted
+    }
+    // The other way, and between: generation and scoring share the cache.
+    GenerateRequest generate;
+    generate.prompt_ids = request.prompt_ids;
+    generate.max_tokens = 4;
+    generate.hash_logits = true;
+    const auto warm = session->Generate(generate, {});
+    const auto cold = engine->Generate(generate, {});
+    ASSERT_TRUE(warm.ok() && cold.ok());
+    EXPECT_EQ(warm->cached_tokens, 59u);
+    EXPECT_EQ(warm->logits_hash, cold->logits_hash);
+    const auto after = session->Score(request, {});
+    ASSERT_TRUE(after.ok());
+    EXPECT_EQ(after->cached_tokens, 59u);
+    EXPECT_EQ(after->log_probabilities,
+              MustScore(*engine, request).log_probabilities);
+  }
+}
+
+TEST(Score, ASessionSurvivesErrorsAndCancellation) {
+  const auto engine = LoadEngine(kModel);
+  ASSERT_NE(engine, nullptr);
+  const auto session = *engine->NewSession();
+  const ScoreRequest good = SomeIds(50);
+  const ScoreResult expected = MustScore(*engine, good);
+  ScoreRequest bad = SomeIds(20);
+  bad.ids.back() = -1;
+  ScoreCallbacks cancel;
+  cancel.should_cancel = [] { return true; };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_FALSE(session->Score(bad, {}).ok());
+    EXPECT_FALSE(session->Score(SomeIds(30), cancel).ok());
+    const auto result = session->Score(good, {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->log_probabilities, expected.log_probabilities);
   }
 }
 
