@@ -1,12 +1,20 @@
 #include "model/requantize.h"
 
 #include "absl/strings/str_cat.h"
+#include "simd/matmul.h"
 
 namespace lanewise {
 namespace {
 
 bool IsFloat(DType type) {
   return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
+}
+
+// Whether a packed matrix of this source would hold floats: types without
+// kernels of their own are packed so.
+bool IsPackedAsFloat(const Context& context, const TensorSource& source) {
+  const auto empty = Pack(context, source.type(), source.cols(), {});
+  return empty.ok() && IsFloat(empty->type());
 }
 
 // The type that is meant, whatever the rows' length.
@@ -31,8 +39,9 @@ void Requantizer::Note(const TensorSource& source, Exceptions* exceptions) {
   if (exceptions->count++ == 0) exceptions->first = source.tensor().name;
 }
 
-DType Requantizer::TypeFor(Slot slot, const TensorSource& source) {
-  if (!IsFloat(source.type())) {
+DType Requantizer::TypeFor(Slot slot, const Context& context,
+                           const TensorSource& source) {
+  if (!IsPackedAsFloat(context, source)) {
     Note(source, &quantized_);
     return source.type();
   }
@@ -49,7 +58,7 @@ DType Requantizer::TypeFor(Slot slot, const TensorSource& source) {
 absl::Status Requantizer::Apply(Slot slot, const Checkpoint& checkpoint,
                                 const Context& context, TensorSource* source) {
   if (!type_.has_value()) return absl::OkStatus();
-  return source->Convert(TypeFor(slot, *source), checkpoint, context);
+  return source->Convert(TypeFor(slot, context, *source), checkpoint, context);
 }
 
 std::vector<std::string> Requantizer::Notices() const {

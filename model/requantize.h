@@ -1,4 +1,5 @@
-// Quantizing a model's float matrices while they are loaded.
+// Quantizing a model's float matrices while they are loaded, and those that
+// would be floats in memory: of types without kernels (Q5_K, MXFP4, …).
 //
 //   Requantizer requantizer(DType::kQ8_0);
 //   LANEWISE_RETURN_IF_ERROR(
@@ -31,7 +32,8 @@ class Requantizer {
   // stored.
   explicit Requantizer(std::optional<DType> type) : type_(type) {}
 
-  // Converts the matrix of a slot. Quantized ones stay as stored. Q4_K and Q6_K
+  // Converts the matrix of a slot. Of a quantized type with kernels it stays as
+  // stored. Q4_K and Q6_K
   // need rows of whole blocks of 256: others become Q8_0. The matrices that
   // route to experts become F32. Embeddings and output matrices are worth more
   // bits than the types of 4 give: Q6_K, else Q8_0. INVALID_ARGUMENT names a
@@ -49,7 +51,7 @@ class Requantizer {
     std::string first;  // its tensor
   };
 
-  DType TypeFor(Slot slot, const TensorSource& source);
+  DType TypeFor(Slot slot, const Context& context, const TensorSource& source);
   static void Note(const TensorSource& source, Exceptions* exceptions);
 
   std::optional<DType> type_;

@@ -52,10 +52,10 @@ class TensorSource {
   // All elements in row order, as float. Keeps no copy.
   absl::StatusOr<std::vector<float>> DecodeAll(const Checkpoint& checkpoint);
 
-  // Makes the values of a float type those of another type (simd/quantize.h),
-  // row by row on the context's threads: type() and what AppendRows gives are
-  // of `type` then. INVALID_ARGUMENT names the row and the column of a value
-  // that is not finite.
+  // Makes the values those of another type (simd/quantize.h), row by row on the
+  // context's threads: type() and what AppendRows gives are of `type` then.
+  // INVALID_ARGUMENT names the row and the column of a value that is not
+  // finite.
   absl::Status Convert(DType type, const Checkpoint& checkpoint,
                        const Context& context);
 

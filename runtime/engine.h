@@ -42,9 +42,11 @@ enum class ActivationPrecision : uint8_t {
 // How keys and values are kept.
 enum class CachePrecision : uint8_t { kF16, kBF16, kF32 };
 
-// What float matrices become while a model is loaded. Quantized ones stay as
-// they are. Results are those, bit for bit, of a file that `quantize` makes of
-// the model; which matrices get another type than asked for is in notices().
+// What float matrices become while a model is loaded, and those of quantized
+// types that would be F32 in memory (Q5_0, Q5_1, Q2_K, Q3_K, Q5_K, IQ4_NL,
+// MXFP4); other quantized ones stay as they are. Results are those, bit for
+// bit, of a file that `quantize` makes of the model; which matrices get another
+// type than asked for is in notices().
 enum class WeightPrecision : uint8_t {
   kAsStored,
   kBF16,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "model/executor.h"
@@ -24,7 +25,9 @@
 namespace lanewise {
 namespace {
 
-constexpr char kGguf[] = "tests/data/gguf/llama_f32/model.gguf";
+std::string Gguf(const std::string& name) {
+  return absl::StrCat("tests/data/gguf/llama_", name, "/model.gguf");
+}
 
 using Shape = std::vector<size_t>;
 using Shapes = std::vector<std::pair<std::string, Shape>>;
@@ -192,7 +195,8 @@ void ExpectTheFilesLogits(const std::string& model, DType type) {
   call.program = "quantize";
   call.arguments = {"--model", model,    "--out",
                     out,       "--type", std::string(Traits(type).name)};
-  if (model != kGguf) call.arguments.push_back("--no_tokenizer");
+  if (!absl::EndsWith(model, ".gguf"))
+    call.arguments.push_back("--no_tokenizer");
   call.io = {0, fileno(sink), fileno(sink)};
   EXPECT_EQ(QuantizeModel(call), 0);
   fclose(sink);
@@ -230,7 +234,15 @@ TEST(LoadQuantized, SuperblocksAndHalves) {
 
 TEST(LoadQuantized, GgufFilesToo) {
   for (const DType type : {DType::kQ8_0, DType::kQ4_1, DType::kBF16}) {
-    ExpectTheFilesLogits(kGguf, type);
+    ExpectTheFilesLogits(Gguf("f32"), type);
+  }
+}
+
+// They would be F32 in memory.
+TEST(LoadQuantized, TypesWithoutKernelsGainToo) {
+  for (const char* name : {"q5_0", "q5_1", "q2_k", "iq4_nl"}) {
+    SCOPED_TRACE(name);
+    ExpectTheFilesLogits(Gguf(name), DType::kQ8_0);
   }
 }
 
