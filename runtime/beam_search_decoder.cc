@@ -7,17 +7,25 @@
 
 namespace lanewise {
 
-DecoderBeamStepper::DecoderBeamStepper(Executor& executor,
-                                       std::vector<KvCache> caches)
+DecoderBeamStepper::DecoderBeamStepper(
+    Executor& executor, std::vector<KvCache> caches,
+    absl::Span<const KvCache* const> memories)
     : executor_(executor), caches_(std::move(caches)) {
-  for (const KvCache& cache : caches_) {
-    prompt_lengths_.push_back(cache.length() + 1);
+  for (size_t i = 0; i < caches_.size(); ++i) {
+    rows_.push_back(
+        {caches_[i].length() + 1, memories.empty() ? nullptr : memories[i]});
   }
 }
 
 absl::StatusOr<std::unique_ptr<DecoderBeamStepper>> DecoderBeamStepper::Create(
     Executor& executor, std::shared_ptr<KvPagePool> pool,
-    absl::Span<const absl::Span<const int32_t>> prompts) {
+    const DecoderInputs& inputs) {
+  const auto prompts = inputs.prompts;
+  if (!inputs.memories.empty() && inputs.memories.size() != prompts.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memories: expected one of each of ", prompts.size(),
+                     " prompts, found ", inputs.memories.size()));
+  }
   std::vector<KvCache> caches;
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (prompts[i].empty()) {
@@ -27,10 +35,10 @@ absl::StatusOr<std::unique_ptr<DecoderBeamStepper>> DecoderBeamStepper::Create(
     caches.emplace_back(pool);
     LANEWISE_RETURN_IF_ERROR(caches.back().Reserve(prompts[i].size()));
   }
-  auto stepper =
-      std::make_unique<DecoderBeamStepper>(executor, std::move(caches));
+  auto stepper = std::make_unique<DecoderBeamStepper>(
+      executor, std::move(caches), inputs.memories);
   for (size_t i = 0; i < prompts.size(); ++i) {
-    stepper->prompt_lengths_[i] = prompts[i].size();
+    stepper->rows_[i].prompt_length = prompts[i].size();
   }
   LANEWISE_RETURN_IF_ERROR(stepper->Prefill(prompts));
   return stepper;
@@ -46,7 +54,8 @@ absl::Status DecoderBeamStepper::Prefill(
     while (!rest.empty()) {
       const size_t rows = std::min(room, rest.size());
       batch_.push_back({rest.first(rows), &caches_[i], Executor::Logits::kNone,
-                        prompt_lengths_[i]});
+                        rows_[i].prompt_length});
+      batch_.back().memory = rows_[i].memory;
       rest.remove_prefix(rows);
       room -= rows;
       if (room > 0) continue;
@@ -72,15 +81,15 @@ absl::Status DecoderBeamStepper::FollowParents(
     last_child[rows[i].parent] = i;
   }
   std::vector<KvCache> next;
-  std::vector<size_t> next_lengths;
+  std::vector<Row> next_rows;
   next.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     KvCache& parent = caches_[rows[i].parent];
     const bool last = last_child[rows[i].parent] == i;
     next.push_back(last ? std::move(parent) : parent.Fork());
-    next_lengths.push_back(prompt_lengths_[rows[i].parent]);
+    next_rows.push_back(rows_[rows[i].parent]);
   }
-  prompt_lengths_ = std::move(next_lengths);
+  rows_ = std::move(next_rows);
   caches_ = std::move(next);  // pages of childless rows go back before others
                               // are asked for
   for (KvCache& cache : caches_) {
@@ -102,6 +111,7 @@ absl::StatusOr<absl::Span<const float>> DecoderBeamStepper::Advance(
     for (size_t i = begin; i < std::min(rows.size(), begin + max_rows); ++i) {
       batch_.push_back({absl::MakeConstSpan(tokens_).subspan(i, 1), &caches_[i],
                         Executor::Logits::kLast});
+      batch_.back().memory = rows_[i].memory;
     }
     LANEWISE_RETURN_IF_ERROR(
         executor_.Forward(batch_, logits_.data() + begin * vocab_size));
