@@ -17,14 +17,17 @@ namespace {
 // `table` [buckets, heads] by distance instead of by bucket.
 DistanceBias ByDistance(const RelativeBiasSpec& spec,
                         const std::vector<float>& table) {
+  // Below this many buckets near distances have one each, however few
+  // max_distance allows for.
+  const size_t farthest = std::max(spec.max_distance, spec.buckets);
   DistanceBias bias;
-  bias.max_distance = spec.max_distance;
+  bias.max_distance = farthest;
   const RelativeBuckets buckets{static_cast<int64_t>(spec.buckets),
                                 static_cast<int64_t>(spec.max_distance),
                                 spec.bidirectional};
   const size_t heads = table.size() / spec.buckets;
-  const int64_t far = static_cast<int64_t>(spec.max_distance);
-  bias.values.reserve(heads * (2 * spec.max_distance + 1));
+  const auto far = static_cast<int64_t>(farthest);
+  bias.values.reserve(heads * (2 * farthest + 1));
   for (size_t head = 0; head < heads; ++head) {
     for (int64_t distance = -far; distance <= far; ++distance) {
       const auto bucket =

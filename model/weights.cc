@@ -581,7 +581,8 @@ absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
   }
   LANEWISE_RETURN_IF_ERROR(
       Loader(checkpoint, family, context,
-             {family.tensors, &loaded.spec, &loaded.weights}, &state)
+             {family.TensorsOf(loaded.spec), &loaded.spec, &loaded.weights},
+             &state)
           .Load(options.progress));
   NoteUnused(checkpoint, family, &state);
   loaded.notices = std::move(state.notices);

@@ -40,6 +40,7 @@ const Family& Qwen3MoeFamily();
 const Family& RobertaFamily();
 const Family& SmolLm3Family();
 const Family& StarCoder2Family();
+const Family& T5Family();
 
 }  // namespace lanewise
 

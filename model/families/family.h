@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -164,6 +165,9 @@ struct TensorRule {
   uint32_t tasks = kAllTasks;  // where several heads' tensors share a slot
 };
 
+// Whether a file has a tensor of that name.
+using HasTensor = absl::FunctionRef<bool(absl::string_view name)>;
+
 struct Family {
   absl::string_view name;
   std::vector<absl::string_view> model_types;  // config.json's model_type
@@ -176,7 +180,17 @@ struct Family {
   // Prefixes that names in a folder may have, tried in this order.
   std::vector<absl::string_view> prefixes = {""};
   // Of an encoder-decoder: the encoder's tensors (`tensors` are the decoder's).
+  // A spec of such a family that has no encoder is the encoder alone.
   std::vector<TensorRule> encoder_tensors = {};
+  // Null, or adds to what from_metadata gave what only the names of a GGUF
+  // file's tensors tell.
+  void (*from_tensors)(HasTensor has, ModelSpec* spec) = nullptr;
+
+  // The tensors of the stack that `spec` is.
+  const std::vector<TensorRule>& TensorsOf(const ModelSpec& spec) const {
+    const bool encoder = spec.encoder.empty() && !encoder_tensors.empty();
+    return encoder ? encoder_tensors : tensors;
+  }
 };
 
 // All families.

@@ -257,7 +257,7 @@ absl::Span<const Family* const> Families() {
       &OptFamily(),        &PhiFamily(),        &Phi3Family(),
       &Qwen2Family(),      &Qwen2MoeFamily(),   &Qwen3Family(),
       &Qwen3MoeFamily(),   &RobertaFamily(),    &SmolLm3Family(),
-      &StarCoder2Family()};
+      &StarCoder2Family(), &T5Family()};
   return families;
 }
 
@@ -283,6 +283,12 @@ absl::StatusOr<ModelSpec> ReadSpec(const Checkpoint& checkpoint,
   absl::StatusOr<ModelSpec> spec;
   if (checkpoint.kind() == CheckpointKind::kGguf) {
     spec = family.from_metadata(checkpoint.metadata());
+    if (spec.ok() && family.from_tensors != nullptr) {
+      const auto has = [&](absl::string_view name) {
+        return checkpoint.FindTensor(name) != nullptr;
+      };
+      family.from_tensors(has, &*spec);
+    }
   } else {
     LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
                               checkpoint.ReadJson(kConfigFile));
