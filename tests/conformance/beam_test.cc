@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -13,6 +11,8 @@
 #include "golden_root.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/beam_runner.h"
+#include "tests/conformance/case_folder.h"
+#include "tests/conformance/run_params.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
@@ -20,11 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool HasBeams(const fs::path& folder) {
-  std::ifstream stream(folder / "case.json");
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str().find("\"beam") != std::string::npos;
+bool IsCase(const fs::path& folder) {
+  const auto opened = CaseFolder::Open(folder.string());
+  if (!opened.ok() ||
+      opened->json().value("family", "decoder") == "encoder-decoder") {
+    return false;
+  }
+  return std::any_of(opened->runs().begin(), opened->runs().end(), HasBeams);
 }
 
 // The cases in the tree, and where LANEWISE_GOLDEN names the whole suite all of
@@ -37,7 +39,7 @@ std::vector<std::string> Cases() {
   for (const auto& entry : fs::directory_iterator(
            golden.empty() ? "tests/data/models" : golden + "/models/decoder",
            error)) {
-    if (HasBeams(entry.path())) folders.push_back(entry.path().string());
+    if (IsCase(entry.path())) folders.push_back(entry.path().string());
   }
   std::sort(folders.begin(), folders.end());
   return folders;

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Models, DecoderTest, testing::ValuesIn(Cases()),
                          TestName);
 
 // A suite without cases tests nothing.
-TEST(DecoderCases, ThereAreSome) { EXPECT_GE(Cases().size(), 23u); }
+TEST(DecoderCases, ThereAreSome) { EXPECT_GE(Cases().size(), 20u); }
 
 }  // namespace
 }  // namespace lanewise
