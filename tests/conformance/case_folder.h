@@ -121,6 +121,7 @@ absl::StatusOr<CaseArray<T>> CaseFolder::Array(const nlohmann::json& fields,
   if (!tensor.ok()) return tensor.status();
   CaseArray<T> out;
   out.shape.assign((*tensor)->shape.begin(), (*tensor)->shape.end());
+  if (out.shape.empty()) out.shape.push_back(1);  // a scalar
   out.values.resize((*tensor)->elements());
   if (!out.values.empty()) {
     std::memcpy(out.values.data(), (*tensor)->data.data(),

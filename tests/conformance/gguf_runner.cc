@@ -165,7 +165,8 @@ absl::StatusOr<std::string> CompareTensor(const CaseFolder& golden,
     return absl::StrCat("expected type ", type, ", found ",
                         Traits(tensor.type).name);
   }
-  if (json(tensor.shape) != entry.value("shape", json())) {
+  const json* shape = FindJson(entry, "shape");
+  if (shape == nullptr || json(tensor.shape) != *shape) {
     return absl::StrCat("found shape [", absl::StrJoin(tensor.shape, ", "),
                         "]");
   }
@@ -229,7 +230,8 @@ LineCount CompareTensors(const CaseFolder& golden,
   const json* tensors = FindJson(golden.json(), "tensors");
   if (tensors == nullptr) return count;
   for (const auto& [name, entry] : tensors->items()) {
-    if (IsUnsupported(checkpoint, name, entry.value("type", ""))) continue;
+    const auto type = GetStringOr(entry, name, "type", "");
+    if (type.ok() && IsUnsupported(checkpoint, name, *type)) continue;
     ++count.cases;
     const absl::StatusOr<std::string> difference =
         CompareTensor(golden, checkpoint, name, entry);

@@ -52,20 +52,60 @@ std::string LastLine(const RunResult& result) {
   return lines.empty() ? "" : lines.back();
 }
 
+// By their contents: in runfiles files are links.
+void CopyFolder(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(from)) {
+    WriteFile(to / entry.path().filename(), ReadFile(entry.path()));
+  }
+}
+
+// Another first value of one tensor of a safetensors file.
+void DamageTensor(const fs::path& path, const std::string& tensor) {
+  std::string bytes = ReadFile(path);
+  ASSERT_GT(bytes.size(), 8u) << path;
+  uint64_t header = 0;
+  for (int i = 7; i >= 0; --i) {
+    header = header << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  const json names = json::parse(bytes.substr(8, header), nullptr, false);
+  ASSERT_TRUE(names.contains(tensor)) << path;
+  const size_t first = names[tensor]["data_offsets"][0];
+  char& exponent = bytes[8 + header + first + 3];
+  exponent = static_cast<char>(exponent ^ 0x01);
+  WriteFile(path, bytes);
+}
+
+void Replace(const fs::path& path, const std::string& from,
+             const std::string& to) {
+  std::string text = ReadFile(path);
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << path << " " << from;
+  text.replace(at, from.size(), to);
+  WriteFile(path, text);
+}
+
+// A folder of the test's own.
+fs::path MakeRoot() {
+  const char* temporary = std::getenv("TEST_TMPDIR");
+  EXPECT_NE(temporary, nullptr);
+  const fs::path root =
+      fs::path(temporary == nullptr ? "." : temporary) /
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::create_directories(root);
+  return root;
+}
+
 // A suite with copies of one model: as it is, with damaged expected values,
 // and of an architecture that there is none of.
 class ReportTest : public testing::Test {
  protected:
   void SetUp() override {
-    const char* temporary = std::getenv("TEST_TMPDIR");
-    ASSERT_NE(temporary, nullptr);
-    root_ = fs::path(temporary) /
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::create_directories(root_);
+    root_ = MakeRoot();
     Copy("whole");
     Copy("damaged");
     Copy("unheard_of");
-    Damage(Model("damaged") / "golden.safetensors", "single.logits");
+    DamageTensor(Model("damaged") / "golden.safetensors", "single.logits");
     const fs::path config = Model("unheard_of") / "config.json";
     json edited = json::parse(ReadFile(config), nullptr, false);
     edited["model_type"] = "unheard_of";
@@ -81,28 +121,7 @@ class ReportTest : public testing::Test {
   }
 
   void Copy(const std::string& name) {
-    fs::create_directories(Model(name));
-    for (const auto& entry :
-         fs::directory_iterator("tests/data/models/gpt2_hubstyle")) {
-      // By its contents: in runfiles files are links.
-      WriteFile(Model(name) / entry.path().filename(), ReadFile(entry.path()));
-    }
-  }
-
-  // Another first value of one expected tensor.
-  static void Damage(const fs::path& path, const std::string& tensor) {
-    std::string bytes = ReadFile(path);
-    ASSERT_GT(bytes.size(), 8u);
-    uint64_t header = 0;
-    for (int i = 7; i >= 0; --i) {
-      header = header << 8 | static_cast<unsigned char>(bytes[i]);
-    }
-    const json names = json::parse(bytes.substr(8, header), nullptr, false);
-    ASSERT_TRUE(names.contains(tensor));
-    const size_t first = names[tensor]["data_offsets"][0];
-    char& exponent = bytes[8 + header + first + 3];
-    exponent = static_cast<char>(exponent ^ 0x01);
-    WriteFile(path, bytes);
+    CopyFolder("tests/data/models/gpt2_hubstyle", Model(name));
   }
 
   fs::path root_;
@@ -231,6 +250,70 @@ TEST_F(ReportTest, ADamagedCaseFileIsOneFailure) {
   EXPECT_EQ(LastLine(result), "1 of 3 cases pass");
   EXPECT_TRUE(absl::StrContains(Row(result, "models/decoder/damaged"),
                                 "FAIL: case.json: "))
+      << result.out;
+}
+
+// What every kind of case is checked with can fail.
+TEST(ReportKinds, DamagedExpectedValuesFail) {
+  const fs::path root = MakeRoot();
+  for (const char* folder : {"models/bert", "gguf/llama_q4_0",
+                             "tokenizer/wordlevel", "kernels", "templates"}) {
+    CopyFolder(fs::path("tests/data") / folder, root / folder);
+  }
+  const std::vector<std::string> arguments = {"--suite", root.string()};
+  const RunResult before = Invoke(arguments);
+  EXPECT_EQ(before.exit_code, 0) << before.out << before.err;
+
+  DamageTensor(root / "models/bert/golden.safetensors", "one.pooler_output");
+  DamageTensor(root / "gguf/llama_q4_0/golden.safetensors",
+               "tensor.blk.0.attn_k.weight");
+  Replace(root / "tokenizer/wordlevel/pairs.jsonl", "\"type_ids\":[",
+          "\"type_ids\":[7,");
+  DamageTensor(root / "kernels/softmax.safetensors", "normal_1.softmax");
+  Replace(root / "templates/google-gemma-2-2b-it.jsonl", "\"rendered\": \"",
+          "\"rendered\": \"x");
+  const RunResult after = Invoke(arguments);
+  EXPECT_EQ(after.exit_code, 1);
+  const auto expect = [&](const std::string& name, const std::string& reason) {
+    EXPECT_TRUE(absl::StrContains(Row(after, name), "FAIL: " + reason))
+        << Row(after, name);
+  };
+  expect("models/bert", "2 comparisons fail: one: pooler_output: error ");
+  expect("gguf/llama_q4_0", "file: tensors: 1 of ");
+  expect("tokenizer/wordlevel", "tokenizer: pairs: 1 of ");
+  expect("kernels/softmax", "normal_1: softmax: element 0: expected ");
+  expect("templates/google-gemma-2-2b-it", "template: rendered: 1 of ");
+  // Nothing else does.
+  const std::vector<std::string> rows =
+      absl::StrSplit(before.out, '\n', absl::SkipEmpty());
+  EXPECT_EQ(LastLine(after), absl::StrCat(rows.size() - 2 - 5, " of ",
+                                          rows.size() - 2, " cases pass"));
+}
+
+// A line, a case or a value of the wrong type is a failure, not the end of the
+// program.
+TEST(ReportKinds, WrongTypesFail) {
+  const fs::path root = MakeRoot();
+  const fs::path tokenizer = root / "tokenizer/wordlevel";
+  CopyFolder("tests/data/tokenizer/wordlevel", tokenizer);
+  WriteFile(tokenizer / "encode.jsonl",
+            "{\"text\": 3, \"ids\": {\"a\": 1}}\n[]\nno JSON\n"
+            "{\"text\": \"a\", \"ids\": [\"a\"], \"decoded\": null}\n");
+  const fs::path types = root / "gguf/types";
+  CopyFolder("tests/data/gguf/types", types);
+  WriteFile(types / "case.json",
+            "{\"name\": \"types\", \"tensors\": {\"f32.0\": 3, \"f16.0\": "
+            "{\"type\": 1, \"shape\": \"x\"}}, \"runs\": []}");
+  fs::create_directories(root / "kernels");
+  WriteFile(root / "kernels/norm.json",
+            "{\"cases\": [{\"name\": \"x\", \"inputs\": 3, \"params\": 4}]}");
+  WriteFile(root / "kernels/norm.safetensors",
+            ReadFile("tests/data/kernels/norm.safetensors"));
+  const RunResult result = Invoke({"--suite", root.string()});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(LastLine(result), "0 of 3 cases pass") << result.out;
+  EXPECT_TRUE(absl::StrContains(Row(result, "tokenizer/wordlevel"),
+                                "tokenizer: encode: 4 of 4 differ"))
       << result.out;
 }
 

@@ -28,9 +28,9 @@ void CheckConversation(const ChatTemplate& chat,
     if (!prompt.ok()) {
       return check->Add("rendered", prompt.status().ToString());
     }
-    return check->Compare("rendered", prompt->text, line.value("rendered", ""));
+    return check->Compare("rendered", prompt->text, LineText(line, "rendered"));
   }
-  const std::string error = line.value("error", "");
+  const std::string error = LineText(line, "error");
   if (prompt.ok()) {
     return check->Add("error", absl::StrCat("expected ", error));
   }

@@ -45,6 +45,23 @@ void LineCheck::Compare(const char* what, const std::string& found,
                          absl::CHexEscape(found.substr(start, kLength))));
 }
 
+std::string LineText(const nlohmann::ordered_json& line, const char* key) {
+  const auto field = line.find(key);
+  return field != line.end() && field->is_string() ? field->get<std::string>()
+                                                   : "";
+}
+
+std::vector<int32_t> LineIds(const nlohmann::ordered_json& line,
+                             const char* key) {
+  std::vector<int32_t> ids;
+  const auto field = line.find(key);
+  if (field == line.end() || !field->is_array()) return ids;
+  for (const nlohmann::ordered_json& id : *field) {
+    ids.push_back(id.is_number_integer() ? id.get<int32_t>() : -1);
+  }
+  return ids;
+}
+
 LineCount CompareLines(
     const std::string& path,
     const std::function<void(const nlohmann::ordered_json& line,

@@ -38,6 +38,11 @@ class LineCheck {
   std::string differences_;
 };
 
+// Fields of a line; empty when there is none of that type.
+std::string LineText(const nlohmann::ordered_json& line, const char* key);
+std::vector<int32_t> LineIds(const nlohmann::ordered_json& line,
+                             const char* key);
+
 // Calls check for every line of the file. A file that is not there has none;
 // what is not a JSON object counts as a difference. The keys of objects keep
 // their order.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,13 +24,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Ids = std::vector<int32_t>;
 
-Ids GetIds(const Json& line, const char* key) {
-  return line.value(key, Json::array()).get<Ids>();
-}
-std::string GetText(const Json& line, const char* key) {
-  return line.value(key, "");
-}
-
 struct Options {
   EncodeOptions with;   // as the reference encodes
   EncodeOptions plain;  // the same without special tokens around the text
@@ -42,13 +36,28 @@ struct Options {
   }
 };
 
+// Whether the line has texts and ids under these names; adds what it lacks.
+bool Has(const Json& line, std::initializer_list<const char*> texts,
+         std::initializer_list<const char*> ids, LineCheck* check) {
+  const size_t before = check->differences().size();
+  for (const char* key : texts) {
+    if (!line.contains(key) || !line[key].is_string())
+      check->Add(key, "no text");
+  }
+  for (const char* key : ids) {
+    if (!line.contains(key) || !line[key].is_array()) check->Add(key, "no ids");
+  }
+  return check->differences().size() == before;
+}
+
 void CheckEncode(const Tokenizer& tokenizer, bool decoded_is_plain,
                  const Json& line, LineCheck* check) {
+  if (!Has(line, {"text"}, {"ids"}, check)) return;
   const Options options;
-  const std::string text = GetText(line, "text");
-  const Ids ids = GetIds(line, "ids");
+  const std::string text = LineText(line, "text");
+  const Ids ids = LineIds(line, "ids");
   check->Compare("ids", tokenizer.Encode(text, options.with), ids);
-  const Ids ids_plain = GetIds(line, "ids_plain");
+  const Ids ids_plain = LineIds(line, "ids_plain");
   if (line.contains("ids_plain")) {
     check->Compare("ids_plain", tokenizer.Encode(text, options.plain),
                    ids_plain);
@@ -56,56 +65,59 @@ void CheckEncode(const Tokenizer& tokenizer, bool decoded_is_plain,
   if (line.contains("decoded")) {
     check->Compare("decoded",
                    tokenizer.Decode(decoded_is_plain ? ids_plain : ids, {}),
-                   GetText(line, "decoded"));
+                   LineText(line, "decoded"));
   }
   if (line.contains("decoded_skip")) {
     check->Compare("decoded_skip", tokenizer.Decode(ids, options.skip),
-                   GetText(line, "decoded_skip"));
+                   LineText(line, "decoded_skip"));
   }
   if (line.contains("decoded_plain")) {
     check->Compare("decoded_plain", tokenizer.Decode(ids_plain, {}),
-                   GetText(line, "decoded_plain"));
+                   LineText(line, "decoded_plain"));
   }
 }
 
 void CheckPair(const Tokenizer& tokenizer, const Json& line, LineCheck* check) {
+  if (!Has(line, {"text", "pair"}, {"ids", "type_ids"}, check)) return;
   const Options options;
-  const std::string first = GetText(line, "text");
-  const std::string second = GetText(line, "pair");
+  const std::string first = LineText(line, "text");
+  const std::string second = LineText(line, "pair");
   Ids type_ids;
   check->Compare("ids",
                  tokenizer.EncodePair(first, second, options.with, &type_ids),
-                 GetIds(line, "ids"));
-  check->Compare("type_ids", type_ids, GetIds(line, "type_ids"));
+                 LineIds(line, "ids"));
+  check->Compare("type_ids", type_ids, LineIds(line, "type_ids"));
   if (!line.contains("ids_plain")) return;
   check->Compare("ids_plain",
                  tokenizer.EncodePair(first, second, options.plain, &type_ids),
-                 GetIds(line, "ids_plain"));
+                 LineIds(line, "ids_plain"));
   if (line.contains("type_ids_plain")) {
-    check->Compare("type_ids_plain", type_ids, GetIds(line, "type_ids_plain"));
+    check->Compare("type_ids_plain", type_ids, LineIds(line, "type_ids_plain"));
   }
 }
 
 void CheckDecode(const Tokenizer& tokenizer, const Json& line,
                  LineCheck* check) {
-  const Ids ids = GetIds(line, "ids");
+  if (!Has(line, {"decoded", "decoded_skip"}, {"ids"}, check)) return;
+  const Ids ids = LineIds(line, "ids");
   check->Compare("decoded", tokenizer.Decode(ids, {}),
-                 GetText(line, "decoded"));
+                 LineText(line, "decoded"));
   check->Compare("decoded_skip", tokenizer.Decode(ids, Options().skip),
-                 GetText(line, "decoded_skip"));
+                 LineText(line, "decoded_skip"));
 }
 
 void CheckBytes(const Tokenizer& tokenizer, const Json& line,
                 LineCheck* check) {
+  if (!Has(line, {"decoded_plain"}, {"ids_plain"}, check)) return;
   std::string bytes;
-  if (!absl::HexStringToBytes(GetText(line, "bytes_hex"), &bytes)) {
+  if (!absl::HexStringToBytes(LineText(line, "bytes_hex"), &bytes)) {
     check->Add("bytes_hex", "not hexadecimal");
     return;
   }
-  const Ids ids = GetIds(line, "ids_plain");
+  const Ids ids = LineIds(line, "ids_plain");
   check->Compare("ids_plain", tokenizer.Encode(bytes, Options().plain), ids);
   check->Compare("decoded_plain", tokenizer.Decode(ids, {}),
-                 GetText(line, "decoded_plain"));
+                 LineText(line, "decoded_plain"));
 }
 
 }  // namespace

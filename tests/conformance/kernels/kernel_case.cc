@@ -64,7 +64,8 @@ KernelCase::KernelCase(const KernelTopic& topic, const nlohmann::json& one)
       one_(one),
       name_(one["name"].get<std::string>()),
       params_(nlohmann::json::object()) {
-  if (const nlohmann::json* params = FindJson(one, "params")) params_ = *params;
+  const nlohmann::json* params = FindJson(one, "params");
+  if (params != nullptr && params->is_object()) params_ = *params;
 }
 
 bool KernelCase::Is(absl::string_view prefix) const {

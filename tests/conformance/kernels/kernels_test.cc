@@ -110,8 +110,8 @@ TEST(KernelTopics, WhatIsDamagedFails) {
   ASSERT_TRUE(topic.ok()) << topic.status();
   const auto context = MakeContext(Target::Best());
   using Check = bool (*)(const KernelCase&, const Context&, CaseReport*);
-  for (const Check check : {CheckAttention, CheckLinear, CheckNorm,
-                             CheckRouting, CheckSoftmax}) {
+  for (const Check check :
+       {CheckAttention, CheckLinear, CheckNorm, CheckRouting, CheckSoftmax}) {
     CaseReport report;  // the case names no arrays at all
     EXPECT_TRUE(check(KernelCase(*topic, one), *context, &report));
     EXPECT_FALSE(report.passed());
