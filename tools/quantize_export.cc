@@ -9,13 +9,17 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "model/rope_table.h"
+#include "model/slots.h"
 #include "simd/status_macros.h"
 #include "tools/escaped.h"
 
 namespace lanewise {
 namespace {
+
+constexpr size_t kRelativeLength = 512;  // T5's
 
 class Exporter {
  public:
@@ -26,8 +30,13 @@ class Exporter {
   void Export() {
     metadata_.Insert("general.architecture", std::string(architecture_));
     metadata_.Insert("general.type", std::string("model"));
-    Uint("block_count", spec_.layers.size());
-    Uint("context_length", spec_.max_positions);
+    if (spec_.encoder.empty()) {
+      Uint("block_count", spec_.layers.size());
+    } else {
+      Uint("block_count", spec_.encoder.front().layers.size());
+      Uint("decoder_block_count", spec_.layers.size());
+    }
+    ExportPositions();
     Uint("embedding_length", spec_.width);
     Uint("vocab_size", spec_.vocab_size);
     if (spec_.layers.empty()) return;
@@ -58,6 +67,19 @@ class Exporter {
     // As the file will hold it: what is read back must be what others read.
     metadata_.Insert(Key(name), static_cast<double>(static_cast<float>(value)),
                      MetadataType::kFloat32);
+  }
+
+  // Relative positions know no limit: then the length of pre-training, which
+  // others size their caches by.
+  void ExportPositions() {
+    const auto& bias = spec_.layers.empty()
+                           ? std::nullopt
+                           : spec_.layers.front().attention.relative_bias;
+    Uint("context_length",
+         bias.has_value() ? kRelativeLength : spec_.max_positions);
+    if (bias.has_value()) {
+      Uint("attention.relative_buckets_count", bias->buckets);
+    }
   }
 
   void ExportFfn(const FfnSpec& ffn) {
@@ -117,22 +139,41 @@ class Exporter {
   Metadata& metadata_;
 };
 
-// Less what a GGUF file tells by its tensors.
-std::string ComparableText(ModelSpec spec) {
-  spec.family.clear();
-  spec.head.tied = spec.head.bias = false;
-  for (LayerSpec& layer : spec.layers) {
+// Takes away what a GGUF file tells by its tensors.
+void MakeComparable(ModelSpec* spec) {
+  spec->family.clear();
+  spec->head.tied = spec->head.bias = false;
+  for (LayerSpec& layer : spec->layers) {
     layer.attention.qkv_bias = layer.attention.output_bias = false;
     layer.ffn.bias = false;
   }
-  for (RopeSpec& rope : spec.ropes) {
+  for (RopeSpec& rope : spec->ropes) {
     if (rope.scaling == RopeSpec::Scaling::kLlama3 ||
         rope.scaling == RopeSpec::Scaling::kLongrope) {
       rope.scaling = RopeSpec::Scaling::kNone;
     }
     rope.attention_factor = static_cast<float>(rope.attention_factor);
   }
+  for (ModelSpec& encoder : spec->encoder) MakeComparable(&encoder);
+}
+
+std::string ComparableText(ModelSpec spec) {
+  MakeComparable(&spec);
   return SpecToString(spec);
+}
+
+// Whether the file of a model will have a tensor of that name, in layer 0 or
+// outside of layers.
+bool WillHave(absl::string_view name, absl::Span<const TensorRule> rules,
+              const ModelSpec& spec) {
+  for (const TensorRule& rule : rules) {
+    const bool in_layer = absl::StrContains(rule.gguf, "{}");
+    if (absl::StrReplaceAll(rule.gguf, {{"{}", "0"}}) != name) continue;
+    if (rule.slot == Slot::kHead && !rule.bias && spec.head.tied) continue;
+    const LayerSpec* layer = in_layer ? &spec.layers.front() : nullptr;
+    if (HasSlot(spec, layer, rule.slot, rule.bias)) return true;
+  }
+  return false;
 }
 
 // Numbers that the text of a spec rounds or leaves out.
@@ -200,6 +241,14 @@ absl::StatusOr<ExportedModel> ExportAs(const std::string& path,
   Exporter(architecture, spec, &model.metadata).Export();
   model.metadata.Insert("general.name", BaseName(path));
   LANEWISE_ASSIGN_OR_RETURN(model.spec, family.from_metadata(model.metadata));
+  if (family.from_tensors != nullptr) {
+    const auto has = [&](absl::string_view name) {
+      return WillHave(name, family.TensorsOf(spec), spec) ||
+             (!spec.encoder.empty() &&
+              WillHave(name, family.encoder_tensors, spec.encoder.front()));
+    };
+    family.from_tensors(has, &model.spec);
+  }
   LANEWISE_RETURN_IF_ERROR(CheckSame(path, spec, model.spec, architecture));
   model.family = &family;
   return model;

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/families/family.h"
+#include "model/format/json.h"
 #include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/quantize.h"
@@ -71,7 +72,14 @@ class ValuesReader : public TensorReader {
   const std::vector<float> values_;
 };
 
-// A part of the model: which layer, which expert of it.
+// A stack of the model, in the folder and as the file will be read.
+struct Stack {
+  const ModelSpec* spec;
+  const ModelSpec* exported;
+  absl::Span<const TensorRule> rules, exported_rules;
+};
+
+// A part of a stack: which layer, which expert of it.
 struct Scope {
   std::optional<size_t> layer;
   std::optional<size_t> expert;
@@ -112,10 +120,15 @@ class FolderSource : public QuantizeSource {
     } else {
       ExportNoTokenizer(&exported_.metadata);
     }
+    LANEWISE_RETURN_IF_ERROR(AddStartToken());
     AddRopeFactors();
-    LANEWISE_RETURN_IF_ERROR(AddTensors({}));
-    for (size_t layer = 0; layer < spec_.layers.size(); ++layer) {
-      LANEWISE_RETURN_IF_ERROR(AddTensors({layer, {}}));
+    ListStacks();
+    for (const Stack& stack : stacks_) {
+      stack_ = &stack;
+      LANEWISE_RETURN_IF_ERROR(AddTensors({}));
+      for (size_t layer = 0; layer < stack.spec->layers.size(); ++layer) {
+        LANEWISE_RETURN_IF_ERROR(AddTensors({layer, {}}));
+      }
     }
     return CheckRest();
   }
@@ -158,6 +171,7 @@ class FolderSource : public QuantizeSource {
  private:
   struct Part {
     const Tensor* tensor;
+    const Stack* stack;
     const TensorRule* rule;  // of the folder
     Scope scope;
     bool stacked;
@@ -173,24 +187,57 @@ class FolderSource : public QuantizeSource {
     return rule.layout == TensorLayout::kAddOne;
   }
 
-  const LayerSpec* LayerOf(const ModelSpec& spec, const Scope& scope) const {
+  static const LayerSpec* LayerOf(const ModelSpec& spec, const Scope& scope) {
     return scope.layer.has_value() ? &spec.layers[*scope.layer] : nullptr;
   }
 
+  void ListStacks() {
+    if (!spec_.encoder.empty()) {
+      stacks_.push_back(
+          {&spec_.encoder.front(), &exported_.spec.encoder.front(),
+           family_->encoder_tensors, exported_.family->encoder_tensors});
+    }
+    stacks_.push_back({&spec_, &exported_.spec, family_->TensorsOf(spec_),
+                       exported_.family->TensorsOf(exported_.spec)});
+  }
+
+  // Of an encoder-decoder: what its decoder begins with.
+  absl::Status AddStartToken() {
+    if (spec_.encoder.empty()) return absl::OkStatus();
+    LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
+                              checkpoint_.ReadJson("config.json"));
+    constexpr absl::string_view kKey = "decoder_start_token_id";
+    const nlohmann::json* id = FindJson(config, kKey);
+    if (id == nullptr || id->is_null()) return absl::OkStatus();
+    LANEWISE_ASSIGN_OR_RETURN(
+        const uint64_t value,
+        ToUint(*id, absl::StrCat(checkpoint_.path(), "/config.json"), kKey,
+               spec_.vocab_size - 1));
+    LANEWISE_ASSIGN_OR_RETURN(
+        const absl::string_view architecture,
+        exported_.metadata.GetString("general.architecture"));
+    exported_.metadata.Insert(absl::StrCat(architecture, ".", kKey),
+                              static_cast<int64_t>(value),
+                              MetadataType::kUint32);
+    return absl::OkStatus();
+  }
+
   bool IsWanted(const TensorRule& rule, const Scope& scope) const {
-    if (rule.slot == Slot::kHead && !rule.bias && spec_.head.tied) return false;
-    return HasSlot(spec_, LayerOf(spec_, scope), rule.slot, rule.bias);
+    const ModelSpec& spec = *stack_->spec;
+    if (rule.slot == Slot::kHead && !rule.bias && spec.head.tied) return false;
+    return HasSlot(spec, LayerOf(spec, scope), rule.slot, rule.bias);
   }
 
   absl::StatusOr<TensorSource> SourceOf(const Part& part) const {
+    const ModelSpec& spec = *part.stack->spec;
     return TensorSource::Create(
-        *part.tensor, *part.rule, /*gguf=*/false, spec_,
-        {LayerOf(spec_, part.scope), part.scope.expert, part.stacked});
+        *part.tensor, *part.rule, /*gguf=*/false, spec,
+        {LayerOf(spec, part.scope), part.scope.expert, part.stacked});
   }
 
   // What the architecture's table lists for a layer, or outside of layers.
   absl::Status AddTensors(const Scope& scope) {
-    for (const TensorRule& rule : exported_.family->tensors) {
+    for (const TensorRule& rule : stack_->exported_rules) {
       if (rule.gguf.empty() || rule.slot == Slot::kIgnored) continue;
       const bool in_layer = absl::StrContains(rule.gguf, "{}");
       if (in_layer != scope.layer.has_value()) continue;
@@ -205,6 +252,10 @@ class FolderSource : public QuantizeSource {
     item.rule = &rule;
     LANEWISE_ASSIGN_OR_RETURN(item.parts, FindParts(rule, scope));
     if (item.parts.empty()) return CheckAbsent(rule, scope);
+    // Two stacks may share a tensor.
+    if (!names_.insert(Expand(rule.gguf, scope)).second) {
+      return absl::OkStatus();
+    }
     const Part& first = item.parts.front();
     LANEWISE_ASSIGN_OR_RETURN(const TensorSource source, SourceOf(first));
     SourceTensor out;
@@ -231,8 +282,9 @@ class FolderSource : public QuantizeSource {
   absl::StatusOr<std::vector<Part>> FindParts(const TensorRule& rule,
                                               const Scope& scope) {
     const bool experts = IsExpertSlot(rule.slot);
-    const size_t count =
-        experts ? SizeOf(Dim::kExperts, spec_, LayerOf(spec_, scope)) : 1;
+    const size_t count = experts ? SizeOf(Dim::kExperts, *stack_->spec,
+                                          LayerOf(*stack_->spec, scope))
+                                 : 1;
     std::vector<Part> parts;
     for (size_t i = 0; i < count; ++i) {
       Scope place = scope;
@@ -252,7 +304,7 @@ class FolderSource : public QuantizeSource {
                                                const Scope& scope) const {
     const bool same_line =
         exported_.family == family_ && !wanted.hugging_face.empty();
-    for (const TensorRule& rule : family_->tensors) {
+    for (const TensorRule& rule : stack_->rules) {
       if (rule.hugging_face.empty() || rule.slot != wanted.slot ||
           rule.bias != wanted.bias || (same_line && &rule != &wanted)) {
         continue;
@@ -262,7 +314,7 @@ class FolderSource : public QuantizeSource {
       if (tensor == nullptr) continue;
       const bool stacked = scope.expert.has_value() &&
                            name == Expand(rule.hugging_face, {scope.layer, {}});
-      return std::optional<Part>({tensor, &rule, scope, stacked});
+      return std::optional<Part>({tensor, stack_, &rule, scope, stacked});
     }
     return std::optional<Part>();
   }
@@ -272,7 +324,7 @@ class FolderSource : public QuantizeSource {
   absl::Status CheckAbsent(const TensorRule& wanted, const Scope& scope) const {
     const bool head = wanted.slot == Slot::kHead && !wanted.bias;
     if (head || wanted.presence == Presence::kOptional) return absl::OkStatus();
-    for (const TensorRule& rule : exported_.family->tensors) {
+    for (const TensorRule& rule : stack_->exported_rules) {
       if (rule.slot != wanted.slot || rule.bias != wanted.bias ||
           rule.gguf.empty() || &rule == &wanted) {
         continue;
@@ -317,8 +369,9 @@ class FolderSource : public QuantizeSource {
     }
     LANEWISE_ASSIGN_OR_RETURN(
         TensorSource place,
-        TensorSource::Create(stored, *item.rule, /*gguf=*/true, exported_.spec,
-                             {LayerOf(exported_.spec, part.scope), {}, false}));
+        TensorSource::Create(
+            stored, *item.rule, /*gguf=*/true, *part.stack->exported,
+            {LayerOf(*part.stack->exported, part.scope), {}, false}));
     std::vector<const uint8_t*> places;
     LANEWISE_RETURN_IF_ERROR(place.AppendRows(checkpoint_, &places));
     const uint8_t* base = *std::min_element(places.begin(), places.end());
@@ -348,14 +401,12 @@ class FolderSource : public QuantizeSource {
     items_.back().values = std::move(values);
   }
 
-  // Every tensor that the model needs has gone into the file; says what has
-  // not.
-  absl::Status CheckRest() {
-    absl::flat_hash_set<const Tensor*> known;
-    for (size_t i = 0; i <= spec_.layers.size(); ++i) {
+  // Every tensor that a stack needs has gone into the file; says what has not.
+  absl::Status CheckStack(absl::flat_hash_set<const Tensor*>* known) {
+    for (size_t i = 0; i <= stack_->spec->layers.size(); ++i) {
       Scope scope;
       if (i > 0) scope.layer = i - 1;
-      for (const TensorRule& rule : family_->tensors) {
+      for (const TensorRule& rule : stack_->rules) {
         const bool in_layer = absl::StrContains(rule.hugging_face, "{}");
         if (rule.hugging_face.empty() || in_layer != scope.layer.has_value()) {
           continue;
@@ -374,13 +425,22 @@ class FolderSource : public QuantizeSource {
                            ": GGUF has no place for it in architecture ",
                            exported_.family->gguf_architectures.front()));
         }
-        if (known.insert(tensor).second && rule.slot != Slot::kIgnored) {
+        if (known->insert(tensor).second && rule.slot != Slot::kIgnored) {
           notices_.push_back(
               absl::StrCat(tensor->name,
                            ": left out, since config.json says that the "
                            "model has none of its own"));
         }
       }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRest() {
+    absl::flat_hash_set<const Tensor*> known;
+    for (const Stack& stack : stacks_) {
+      stack_ = &stack;
+      LANEWISE_RETURN_IF_ERROR(CheckStack(&known));
     }
     size_t unknown = 0;
     const Tensor* first = nullptr;
@@ -399,6 +459,9 @@ class FolderSource : public QuantizeSource {
   const Family* family_ = nullptr;  // of the folder
   ModelSpec spec_;
   ExportedModel exported_;
+  std::vector<Stack> stacks_;
+  const Stack* stack_ = nullptr;  // the one at work
+  absl::flat_hash_set<std::string> names_;
   std::vector<SourceTensor> tensors_;
   std::vector<Item> items_;  // of each
   absl::flat_hash_set<const Tensor*> used_;
