@@ -37,6 +37,20 @@ struct ConvolutionSpec {
   NormSpec norm;
 };
 
+// Rows out of an image (Dosovitskiy et al., arXiv:2010.11929): one for each
+// patch, row by row of patches, behind one for the whole that is a weight. What
+// is left at the right and the lower edge is not read. model/image_stem.h
+// computes them.
+struct PatchSpec {
+  size_t channels = 0;
+  size_t height = 0, width = 0;  // of the image, in pixels
+  size_t size = 0;               // of a side of a patch
+
+  size_t patches() const { return (height / size) * (width / size); }
+  size_t values() const { return channels * size * size; }  // of a patch
+  size_t rows() const { return 1 + patches(); }
+};
+
 }  // namespace lanewise
 
 #endif  // LANEWISE_MODEL_ENCODER_PARTS_H_

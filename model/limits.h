@@ -16,6 +16,8 @@ inline constexpr uint64_t kMaxHeads = 4096;
 inline constexpr uint64_t kMaxHeadDim = 4096;
 inline constexpr uint64_t kMaxPositions = uint64_t{1} << 28;
 inline constexpr uint64_t kMaxRelativeDistance = uint64_t{1} << 16;
+inline constexpr uint64_t kMaxImageSide = uint64_t{1} << 14;    // and channels
+inline constexpr uint64_t kMaxPixelValues = uint64_t{1} << 28;  // of an image
 inline constexpr uint64_t kMaxRelativeSpan = 4096;  // to either side
 inline constexpr uint64_t kMaxKernel = 255;         // rows of a convolution
 

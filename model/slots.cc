@@ -36,6 +36,9 @@ bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
       return spec.positions.kind == PositionSpec::Kind::kLearned;
     case Slot::kTokenTypeEmbedding:
       return spec.token_types > 0;
+    case Slot::kClassToken:
+    case Slot::kPatches:
+      return spec.patches.has_value();
     case Slot::kRelativeBias:
       return !spec.layers.empty() &&
              spec.layers.front().attention.relative_bias.has_value();
@@ -277,6 +280,8 @@ size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer) {
     case Dim::kRelativeRows:
       return DisentangledOf(spec) == nullptr ? 0
                                              : 2 * DisentangledOf(spec)->span;
+    case Dim::kPatch:
+      return spec.patches.has_value() ? spec.patches->values() : 0;
     case Dim::kConvolved:
       return spec.convolution.has_value()
                  ? spec.width * spec.convolution->kernel

@@ -241,6 +241,13 @@ absl::string_view Name(PositionSpec::Kind kind) {
   return "?";
 }
 
+std::string PatchText(const std::optional<PatchSpec>& patches) {
+  if (!patches.has_value()) return "";
+  return absl::StrCat(" of an image [", patches->channels, ", ",
+                      patches->height, ", ", patches->width, "] in patches of ",
+                      patches->size);
+}
+
 }  // namespace
 
 std::string SpecToString(const ModelSpec& spec) {
@@ -258,7 +265,7 @@ std::string SpecToString(const ModelSpec& spec) {
       spec.token_types > 0 ? absl::StrCat("\ntoken types: ", spec.token_types)
                            : "",
       spec.input == InputKind::kVectors ? "\ninput: vectors" : "",
-      "\nembedding scale: ", spec.embedding_scale,
+      PatchText(spec.patches), "\nembedding scale: ", spec.embedding_scale,
       "\nembedding norm: ", Text(spec.embedding_norm), "\n");
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
     const RopeSpec& rope = spec.ropes[i];

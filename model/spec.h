@@ -204,7 +204,7 @@ struct HeadSpec {
 // What a stack's rows are made of.
 enum class InputKind : uint8_t {
   kTokens,
-  kVectors,  // the caller's, [rows, width]
+  kVectors,  // the caller's, [rows, width], or those of a stem: patches
 };
 
 // One stack of layers. An encoder-decoder is its decoder, with the encoder's
@@ -212,6 +212,7 @@ enum class InputKind : uint8_t {
 struct ModelSpec {
   std::string family;  // for messages only
   InputKind input = InputKind::kTokens;
+  std::optional<PatchSpec> patches;  // how an image becomes vectors
   size_t vocab_size = 0;
   size_t width = 0;          // of the residual stream
   size_t max_positions = 0;  // the longest sequence

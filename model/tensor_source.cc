@@ -31,6 +31,9 @@ void SplitColumns(Dim cols, const ModelSpec& spec,
   shape->pop_back();
   if (cols == Dim::kConvolved) {
     shape->insert(shape->end(), {spec.width, spec.convolution->kernel});
+  } else {
+    const PatchSpec& patches = *spec.patches;
+    shape->insert(shape->end(), {patches.channels, patches.size, patches.size});
   }
 }
 
@@ -70,6 +73,9 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
     SplitColumns(rule.cols, spec, &expected);
   }
   if (rule.cols == Dim::kOne) expected.pop_back();
+  if (source.layout_ == TensorLayout::kBatchOfOne) {
+    expected.insert(expected.begin(), 1);
+  }
   if (place.stacked) {
     expected.insert(expected.begin(), SizeOf(Dim::kExperts, spec, place.layer));
   }

@@ -228,6 +228,7 @@ class Loader {
     const std::pair<Projection*, Slot> projections[] = {
         {&weights.embedding_in, Slot::kEmbeddingIn},
         {&weights.embedding_out, Slot::kEmbeddingOut},
+        {&weights.patches, Slot::kPatches},
         {&weights.convolution, Slot::kConvolution},
         {&weights.head_dense, Slot::kHeadDense}};
     for (const auto& [projection, slot] : projections) {
@@ -236,6 +237,7 @@ class Loader {
     const std::pair<std::vector<float>*, Slot> vectors[] = {
         {&weights.position_embedding, Slot::kPositionEmbedding},
         {&weights.token_type_embedding, Slot::kTokenTypeEmbedding},
+        {&weights.class_token, Slot::kClassToken},
         {&weights.relative_bias, Slot::kRelativeBias},
         {&weights.relative_embedding, Slot::kRelativeEmbedding}};
     for (const auto& [vector, slot] : vectors) {
@@ -548,7 +550,7 @@ size_t Projection::bytes() const {
 }
 
 size_t Weights::bytes() const {
-  size_t sum = embedding_in.bytes() + embedding_out.bytes() +
+  size_t sum = embedding_in.bytes() + embedding_out.bytes() + patches.bytes() +
                convolution.bytes() + head_dense.bytes() + head.bytes();
   if (token_embedding != nullptr) sum += token_embedding->bytes();
   for (const LayerWeights& layer : layers) {

@@ -83,6 +83,8 @@ struct Weights {
   Projection embedding_out;               // [token_width(), width]
   std::vector<float> position_embedding;  // [positions, input_width()]: learned
   std::vector<float> token_type_embedding;  // [types, input_width()]
+  std::vector<float> class_token;           // [width]
+  Projection patches;                       // [width, PatchSpec::values()]
   std::vector<float> relative_bias;         // [buckets, heads]
   std::vector<float> relative_embedding;    // [2 * span, width]
   NormWeights relative_norm;

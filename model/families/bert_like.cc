@@ -31,6 +31,27 @@ constexpr TaskName kTaskNames[] = {
     {"ForQuestionAnswering", HeadTask::kSpan},
     {"Model", HeadTask::kPooled}};
 
+// The vocabulary and the tables of positions and token types.
+absl::Status ReadTokens(const nlohmann::json& config, absl::string_view file,
+                        const BertLike& keys, ModelSpec* spec) {
+  LANEWISE_ASSIGN_OR_RETURN(spec->vocab_size,
+                            GetUint(config, file, "vocab_size", kMaxVocab));
+  LANEWISE_ASSIGN_OR_RETURN(
+      const size_t positions,
+      GetUint(config, file, "max_position_embeddings", kMaxPositions));
+  if (positions <= keys.position_offset) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": max_position_embeddings: expected more than ",
+                     keys.position_offset, ", found ", positions));
+  }
+  spec->max_positions = positions - keys.position_offset;
+  if (!keys.token_types) return absl::OkStatus();
+  LANEWISE_ASSIGN_OR_RETURN(
+      spec->token_types, GetUintOr(config, file, "type_vocab_size", kMaxVocab,
+                                   keys.default_token_types, 0));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<HeadTask> ReadHeadTask(const nlohmann::json& config,
@@ -164,22 +185,9 @@ absl::StatusOr<ModelSpec> ReadBertLike(const nlohmann::json& config,
       ReadActivation(config, file, keys.activation, "gelu"));
   spec.layers.assign(layers, layer);
   spec.embedding_norm = norm;
-  LANEWISE_ASSIGN_OR_RETURN(spec.vocab_size,
-                            GetUint(config, file, "vocab_size", kMaxVocab));
-  LANEWISE_ASSIGN_OR_RETURN(
-      const size_t positions,
-      GetUint(config, file, "max_position_embeddings", kMaxPositions));
-  if (positions <= keys.position_offset) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ": max_position_embeddings: expected more than ",
-                     keys.position_offset, ", found ", positions));
-  }
-  spec.max_positions = positions - keys.position_offset;
   spec.positions = {PositionSpec::Kind::kLearned, keys.position_offset};
-  if (keys.token_types) {
-    LANEWISE_ASSIGN_OR_RETURN(
-        spec.token_types,
-        GetUintOr(config, file, "type_vocab_size", kMaxVocab, 2, 0));
+  if (keys.tokens) {
+    LANEWISE_RETURN_IF_ERROR(ReadTokens(config, file, keys, &spec));
   }
   if (keys.head) {
     LANEWISE_RETURN_IF_ERROR(ReadBertHead(config, file, keys, norm, &spec));

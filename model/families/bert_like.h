@@ -30,8 +30,10 @@ struct BertLike {
   absl::string_view eps = "layer_norm_eps";  // empty: default_eps
   float default_eps = 1e-12f;
   absl::string_view activation = "hidden_act";
+  bool tokens = true;  // false: no vocabulary, and positions are the family's
   size_t position_offset = 0;  // rows of the position table before the first
   bool token_types = true;
+  size_t default_token_types = 2;
   bool head = true;  // false: the family reads its own
   // Activation of the dense layer before the labels of a sequence, of the
   // pooler, and of the masked-token head; nullopt: no such layer, or for the

@@ -12,11 +12,11 @@ const Family& BloomFamily();
 const Family& CohereFamily();
 const Family& DistilBertFamily();
 const Family& FalconFamily();
-const Family& GemmaFamily();
 const Family& Gemma2Family();
 const Family& Gemma3Family();
-const Family& GlmFamily();
+const Family& GemmaFamily();
 const Family& Glm4Family();
+const Family& GlmFamily();
 const Family& Gpt2Family();
 const Family& GptBigCodeFamily();
 const Family& GptJFamily();
@@ -31,8 +31,8 @@ const Family& MpnetFamily();
 const Family& NomicBertFamily();
 const Family& OlmoFamily();
 const Family& OptFamily();
-const Family& PhiFamily();
 const Family& Phi3Family();
+const Family& PhiFamily();
 const Family& Qwen2Family();
 const Family& Qwen2MoeFamily();
 const Family& Qwen3Family();
@@ -41,6 +41,7 @@ const Family& RobertaFamily();
 const Family& SmolLm3Family();
 const Family& StarCoder2Family();
 const Family& T5Family();
+const Family& VitFamily();
 
 }  // namespace lanewise
 

@@ -28,6 +28,8 @@ enum class Slot : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
   kTokenTypeEmbedding,
+  kClassToken,         // the row before an image's patches: PatchSpec
+  kPatches,            // from a patch to the model's width
   kRelativeBias,       // [buckets, heads], of the stack
   kRelativeEmbedding,  // [2 * span, width], of the stack: DisentangledSpec
   kRelativeNorm,
@@ -94,6 +96,7 @@ enum class Dim : uint8_t {
   kRelativeHeads,  // heads of the stack's first layer
   kRelativeRows,   // 2 * DisentangledSpec::span
   kWidth,
+  kPatch,  // PatchSpec::values(): [channels, size, size]
   kEmbeddingWidth,
   kInputWidth,     // of positions, token types and the embedding's norm
   kConvolved,      // what a row of the convolution reads: [width, kernel]
@@ -130,6 +133,7 @@ enum class TensorLayout : uint8_t {
                  // neighbours; put back to halves
   kKvGroups,     // for each key/value head: its query heads, its key, its value
   kAddOne,       // the weight is 1 + what is stored
+  kBatchOfOne,   // [1, rows, cols]
   kConvolution,  // [rows, channels, …]: the dimensions of `cols` one by one
   // Of a tensor of query, key and value rows of cross-attention, the first, or
   // the others: two rules name it.

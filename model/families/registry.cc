@@ -55,6 +55,7 @@ class SpecCheck {
     LANEWISE_RETURN_IF_ERROR(CheckNorm(spec.final_norm));
     LANEWISE_RETURN_IF_ERROR(CheckHead(spec));
     LANEWISE_RETURN_IF_ERROR(CheckConvolution(spec));
+    LANEWISE_RETURN_IF_ERROR(CheckPatches(spec));
     for (const LayerSpec& layer : spec.layers) {
       LANEWISE_RETURN_IF_ERROR(CheckLayer(spec, layer));
     }
@@ -91,6 +92,40 @@ class SpecCheck {
       }
     }
     if (spec.head_width() == 0) return Error("labels", "at least 1", 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPatches(const ModelSpec& spec) const {
+    if (!spec.patches.has_value()) return absl::OkStatus();
+    const PatchSpec& patches = *spec.patches;
+    const size_t side = std::min(patches.height, patches.width);
+    if (patches.size == 0 || patches.size > side) {
+      return Error("patch size",
+                   absl::StrCat("1 to the image's ", side, " pixels"),
+                   patches.size);
+    }
+    const std::pair<const char*, size_t> sizes[] = {
+        {"channels", patches.channels},
+        {"image height", patches.height},
+        {"image width", patches.width}};
+    for (const auto& [field, size] : sizes) {
+      if (size > 0 && size <= kMaxImageSide) continue;
+      return Error(field, absl::StrCat("1 to ", kMaxImageSide), size);
+    }
+    const size_t values = patches.channels * patches.height * patches.width;
+    if (values > kMaxPixelValues || patches.values() > kMaxWidth) {
+      return Error("pixel values",
+                   absl::StrCat("at most ", kMaxPixelValues, " and ", kMaxWidth,
+                                " in a patch"),
+                   values);
+    }
+    if (spec.input == InputKind::kTokens || !spec.bidirectional() ||
+        patches.rows() > spec.max_positions) {
+      return Error("positions",
+                   absl::StrCat("at least ", patches.rows(),
+                                " of vectors in a bidirectional model"),
+                   spec.max_positions);
+    }
     return absl::OkStatus();
   }
 
@@ -248,16 +283,16 @@ absl::Span<const Family* const> Families() {
   static const Family* const families[] = {
       &AlbertFamily(),     &BertFamily(),       &BloomFamily(),
       &CohereFamily(),     &DistilBertFamily(), &FalconFamily(),
-      &GemmaFamily(),      &Gemma2Family(),     &Gemma3Family(),
-      &GlmFamily(),        &Glm4Family(),       &Gpt2Family(),
+      &Gemma2Family(),     &Gemma3Family(),     &GemmaFamily(),
+      &Glm4Family(),       &GlmFamily(),        &Gpt2Family(),
       &GptBigCodeFamily(), &GptJFamily(),       &GptNeoFamily(),
       &GptNeoXFamily(),    &GptOssFamily(),     &LlamaFamily(),
       &MistralFamily(),    &MixtralFamily(),    &ModernBertFamily(),
       &MpnetFamily(),      &NomicBertFamily(),  &OlmoFamily(),
-      &OptFamily(),        &PhiFamily(),        &Phi3Family(),
+      &OptFamily(),        &Phi3Family(),       &PhiFamily(),
       &Qwen2Family(),      &Qwen2MoeFamily(),   &Qwen3Family(),
       &Qwen3MoeFamily(),   &RobertaFamily(),    &SmolLm3Family(),
-      &StarCoder2Family(), &T5Family()};
+      &StarCoder2Family(), &T5Family(),         &VitFamily()};
   return families;
 }
 

@@ -10,6 +10,7 @@
 #include "model/executor.h"
 #include "model/format/checkpoint.h"
 #include "model/format/json.h"
+#include "model/image_stem.h"
 #include "model/model.h"
 #include "model/tokenizer/tokenizer.h"
 #include "simd/status_macros.h"
@@ -31,6 +32,8 @@ struct Found {
 struct Inputs {
   TokenRows rows;
   std::vector<std::vector<int32_t>> types;  // empty: none
+  // Of images, in place of ids; `rows` has their numbers of rows all the same.
+  std::vector<std::vector<float>> vectors;
 };
 
 class Runner {
@@ -91,11 +94,30 @@ class Runner {
 
   absl::StatusOr<Inputs> Read(const nlohmann::json& fields) const {
     Inputs inputs;
+    if (fields.contains("pixel_values")) return ReadImages(fields);
     LANEWISE_ASSIGN_OR_RETURN(inputs.rows, golden_.Rows(fields));
     if (!fields.contains("token_type_ids")) return inputs;
     LANEWISE_ASSIGN_OR_RETURN(TokenRows types,
                               golden_.Rows(fields, "token_type_ids"));
     inputs.types = std::move(types.ids);
+    return inputs;
+  }
+
+  absl::StatusOr<Inputs> ReadImages(const nlohmann::json& fields) const {
+    LANEWISE_ASSIGN_OR_RETURN(const CaseArray<float> pixels,
+                              golden_.Array<float>(fields, "pixel_values"));
+    LANEWISE_ASSIGN_OR_RETURN(
+        const auto stem,
+        ImageStem::Create(*model_, context_, ActivationType::kF32));
+    Inputs inputs;
+    inputs.rows.columns = stem->rows();
+    for (size_t i = 0; i < pixels.shape[0]; ++i) {
+      std::vector<float> rows(stem->rows() * model_->spec().width);
+      LANEWISE_RETURN_IF_ERROR(stem->Run(pixels.Row(i), rows.data()));
+      inputs.vectors.push_back(std::move(rows));
+      inputs.rows.ids.emplace_back(stem->rows());
+      inputs.rows.first.push_back(0);
+    }
     return inputs;
   }
 
@@ -106,10 +128,14 @@ class Runner {
     rows_ = 0;
     for (size_t i = begin; i < end; ++i) {
       Executor::Entry entry;
-      entry.ids = inputs.rows.ids[i];
+      if (inputs.vectors.empty()) {
+        entry.ids = inputs.rows.ids[i];
+      } else {
+        entry.vectors = inputs.vectors[i];
+      }
       entry.logits = Executor::Logits::kAll;
       if (!inputs.types.empty()) entry.type_ids = inputs.types[i];
-      rows_ += entry.ids.size();
+      rows_ += inputs.rows.ids[i].size();
       batch.push_back(entry);
     }
     const bool pooled = spec.head.pooling != Pooling::kNone;

@@ -174,6 +174,56 @@ TEST_F(TensorSourceTest, AddOne) {
   EXPECT_THAT(FirstColumn(Counting({3}), rule), ElementsAre(1, 2, 3));
 }
 
+TEST_F(TensorSourceTest, KernelsOfAConvolution) {
+  spec_.convolution.emplace();
+  spec_.convolution->kernel = 5;
+  const TensorRule rule{"",
+                        "",
+                        Slot::kConvolution,
+                        false,
+                        Dim::kWidth,
+                        Dim::kConvolved,
+                        Presence::kRequired,
+                        TensorLayout::kConvolution};
+  EXPECT_THAT(FirstColumn(Counting({3, 3, 5}), rule), ElementsAre(0, 15, 30));
+  // The same number of elements in another order is another convolution.
+  for (const std::vector<uint64_t>& shape :
+       {std::vector<uint64_t>{3, 5, 3}, {3, 15}, {15, 3}}) {
+    const auto source =
+        TensorSource::Create(Counting(shape), rule, false, spec_, {});
+    ASSERT_FALSE(source.ok());
+    EXPECT_THAT(std::string(source.status().message()),
+                HasSubstr("expected shape [3, 3, 5]"));
+  }
+}
+
+TEST_F(TensorSourceTest, KernelsOfPatches) {
+  spec_.patches = PatchSpec{2, 8, 8, 2};
+  const TensorRule rule{"",
+                        "",
+                        Slot::kPatches,
+                        false,
+                        Dim::kWidth,
+                        Dim::kPatch,
+                        Presence::kRequired,
+                        TensorLayout::kConvolution};
+  EXPECT_THAT(FirstColumn(Counting({3, 2, 2, 2}), rule), ElementsAre(0, 8, 16));
+  EXPECT_FALSE(
+      TensorSource::Create(Counting({3, 8}), rule, false, spec_, {}).ok());
+}
+
+TEST_F(TensorSourceTest, BatchOfOne) {
+  const TensorRule rule{
+      "",        "",          Slot::kClassToken,   false,
+      Dim::kOne, Dim::kWidth, Presence::kRequired, TensorLayout::kBatchOfOne};
+  EXPECT_THAT(FirstColumn(Counting({1, 1, 3}), rule), ElementsAre(0));
+  const auto source =
+      TensorSource::Create(Counting({1, 3}), rule, false, spec_, {});
+  ASSERT_FALSE(source.ok());
+  EXPECT_THAT(std::string(source.status().message()),
+              AllOf(HasSubstr("[1, 1, 3]"), HasSubstr("[1, 3]")));
+}
+
 TEST_F(TensorSourceTest, StackOfAnotherNumberOfExperts) {
   const TensorRule rule{"",    "",          Slot::kExpertDown,
                         false, Dim::kWidth, Dim::kFfn};
