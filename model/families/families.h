@@ -10,6 +10,7 @@ const Family& AlbertFamily();
 const Family& BertFamily();
 const Family& BloomFamily();
 const Family& CohereFamily();
+const Family& DebertaV2Family();
 const Family& DistilBertFamily();
 const Family& FalconFamily();
 const Family& Gemma2Family();

@@ -282,17 +282,18 @@ class SpecCheck {
 absl::Span<const Family* const> Families() {
   static const Family* const families[] = {
       &AlbertFamily(),     &BertFamily(),       &BloomFamily(),
-      &CohereFamily(),     &DistilBertFamily(), &FalconFamily(),
-      &Gemma2Family(),     &Gemma3Family(),     &GemmaFamily(),
-      &Glm4Family(),       &GlmFamily(),        &Gpt2Family(),
-      &GptBigCodeFamily(), &GptJFamily(),       &GptNeoFamily(),
-      &GptNeoXFamily(),    &GptOssFamily(),     &LlamaFamily(),
-      &MistralFamily(),    &MixtralFamily(),    &ModernBertFamily(),
-      &MpnetFamily(),      &NomicBertFamily(),  &OlmoFamily(),
-      &OptFamily(),        &Phi3Family(),       &PhiFamily(),
-      &Qwen2Family(),      &Qwen2MoeFamily(),   &Qwen3Family(),
-      &Qwen3MoeFamily(),   &RobertaFamily(),    &SmolLm3Family(),
-      &StarCoder2Family(), &T5Family(),         &VitFamily()};
+      &CohereFamily(),     &DebertaV2Family(),  &DistilBertFamily(),
+      &FalconFamily(),     &Gemma2Family(),     &Gemma3Family(),
+      &GemmaFamily(),      &Glm4Family(),       &GlmFamily(),
+      &Gpt2Family(),       &GptBigCodeFamily(), &GptJFamily(),
+      &GptNeoFamily(),     &GptNeoXFamily(),    &GptOssFamily(),
+      &LlamaFamily(),      &MistralFamily(),    &MixtralFamily(),
+      &ModernBertFamily(), &MpnetFamily(),      &NomicBertFamily(),
+      &OlmoFamily(),       &OptFamily(),        &Phi3Family(),
+      &PhiFamily(),        &Qwen2Family(),      &Qwen2MoeFamily(),
+      &Qwen3Family(),      &Qwen3MoeFamily(),   &RobertaFamily(),
+      &SmolLm3Family(),    &StarCoder2Family(), &T5Family(),
+      &VitFamily()};
   return families;
 }
 

@@ -246,6 +246,63 @@ TEST(Model, TensorsTheFamilyDoesNotUseAreSaidOnce) {
               Contains(HasSubstr("transformer.extra.weight")));
 }
 
+// Encoders: what contradicts a configuration is named too.
+TEST(EncoderModel, TablesOfAnotherSizeSayExpectedAndFound) {
+  ModelFolder folder("deberta_v2_conv");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["position_buckets"] = 8; });
+  EXPECT_THAT(
+      LoadError(folder),
+      AllOf(HasSubstr("model.safetensors"),
+            HasSubstr("encoder.rel_embeddings.weight"),
+            HasSubstr("expected shape [16, 48]"), HasSubstr("found [32, 48]")));
+}
+
+TEST(EncoderModel, KernelOfAnotherSizeSaysExpectedAndFound) {
+  ModelFolder folder("deberta_v2_conv");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["conv_kernel_size"] = 5; });
+  EXPECT_THAT(LoadError(folder),
+              AllOf(HasSubstr("encoder.conv.conv.weight"),
+                    HasSubstr("[48, 48, 5]"), HasSubstr("[48, 48, 3]")));
+}
+
+TEST(EncoderModel, ProjectionsOfRelativePositionsThatAreMissingAreNamed) {
+  ModelFolder folder("deberta_v2_conv");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["share_att_key"] = false; });
+  EXPECT_THAT(LoadError(folder),
+              HasSubstr("encoder.layer.0.attention.self.pos_key_proj.weight"));
+}
+
+TEST(EncoderModel, LabelsWithoutAHeadNameTheTensorThatIsMissing) {
+  ModelFolder folder("albert");
+  folder.EditJson("config.json", [](auto& json) {
+    json["architectures"] = {"AlbertForSequenceClassification"};
+    json["id2label"] = {{"0", "no"}, {"1", "yes"}};
+  });
+  EXPECT_THAT(LoadError(folder), HasSubstr("classifier.weight: expected by "
+                                           "family albert, found none"));
+}
+
+TEST(EncoderModel, MoreGroupsThanStoredNameTheFirstThatIsMissing) {
+  ModelFolder folder("albert");
+  folder.EditJson("config.json",
+                  [](auto& json) { json["num_hidden_groups"] = 3; });
+  EXPECT_THAT(LoadError(folder), HasSubstr("albert_layer_groups.1."));
+}
+
+TEST(EncoderModel, TheNumbersOfRelativePositionsHaveLimits) {
+  for (const auto& [key, value] :
+       {std::pair<const char*, int64_t>{"max_position_embeddings", 1 << 20},
+        {"max_relative_positions", 1 << 20}}) {
+    ModelFolder folder("deberta_v2_conv");
+    folder.EditJson("config.json",
+                    [&, k = key, v = value](auto& json) { json[k] = v; });
+    EXPECT_THAT(LoadError(folder), HasSubstr("65536")) << key;
+  }
+}
+
 TEST(Model, SpecSnapshots) {
   const auto llama = Load("tests/data/gguf/llama_q4_k_m");
   ASSERT_TRUE(llama.ok()) << llama.status();
