@@ -1,6 +1,7 @@
 // Readers of config.json: the spec of each family, and what contradictory
 // configurations get.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -95,6 +96,23 @@ TEST(Families, NoNameIsTakenTwice) {
             architectures.end());
 }
 
+// Published files of DeBERTa write the terms in one string.
+TEST(Families, TermsOfRelativePositionsInOneString) {
+  json config = Configs()["deberta_v2"]["newer"];
+  const auto expected = Read(config);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  config["pos_att_type"] = "p2c|c2p";
+  const auto found = Read(config);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(SpecToString(*found), SpecToString(*expected));
+  config["pos_att_type"] = "c2p";
+  const auto one = Read(config);
+  ASSERT_TRUE(one.ok()) << one.status();
+  const AttentionSpec& attention = one->layers.front().attention;
+  EXPECT_FALSE(attention.disentangled->relative_queries);
+  EXPECT_FLOAT_EQ(attention.scale, 1.0f / std::sqrt(12.0f * 2.0f));
+}
+
 // A configuration that must be refused, and what the message says.
 struct Refused {
   const char* name;
@@ -183,6 +201,62 @@ constexpr Refused kRefused[] = {
     {"RopeOfOneKindOnly", "gemma3",
      R"({"rope_parameters": {"sliding_attention": null}})",
      "sliding_attention"},
+    {"UnknownHeadClass", "bert",
+     R"({"architectures": ["BertForNextSentencePrediction"]})",
+     "architectures: expected one of"},
+    {"LabelWithoutName", "bert_seqcls", R"({"id2label": {"1": null}})",
+     "id2label: expected a name for each of 2 labels, found none for 1"},
+    {"NoLabels", "bert_seqcls", R"({"num_labels": 0})", "num_labels"},
+    {"PositionsBehindPadding", "roberta_mlm",
+     R"({"max_position_embeddings": 2})",
+     "max_position_embeddings: expected more than 2, found 2"},
+    {"PaddingThatIsNoId", "roberta_mlm", R"({"pad_token_id": -1})",
+     "pad_token_id"},
+    {"HeadsUnderAnotherName", "distilbert_mlm", R"({"n_heads": 5})",
+     "n_heads: expected a divisor of the width 48, found 5"},
+    {"LayersInsideALayer", "albert", R"({"inner_group_num": 2})",
+     "inner_group_num: expected 1, found 2"},
+    {"MoreGroupsThanLayers", "albert", R"({"num_hidden_groups": 4})",
+     "num_hidden_groups: expected at most the 3 layers, found 4"},
+    {"NoRelativeBuckets", "mpnet", R"({"relative_attention_num_buckets": 0})",
+     "relative_attention_num_buckets"},
+    {"UnknownPooling", "modernbert_seqcls", R"({"classifier_pooling": "max"})",
+     "classifier_pooling: expected cls or mean, found max"},
+    {"EncoderRopeOfOneKindOnly", "modernbert_mlm",
+     R"({"rope_parameters": {"sliding_attention": null}})",
+     "sliding_attention"},
+    {"NoGlobalLayers", "modernbert_mlm", R"({"global_attn_every_n_layers": 0})",
+     "global_attn_every_n_layers"},
+    {"NormsBefore", "nomic_bert_published", R"({"prenorm": true})",
+     "prenorm: expected false, found true"},
+    {"ExpertsOfAnEncoder", "nomic_bert_published",
+     R"({"moe_every_n_layers": 2})", "moe_every_n_layers: expected 0, found 2"},
+    {"FeedForwardWithoutGate", "nomic_bert_published",
+     R"({"activation_function": "gelu"})",
+     "activation_function: expected swiglu, found gelu"},
+    {"ScalingBelowOne", "nomic_bert_published",
+     R"({"rotary_scaling_factor": 0.5})",
+     "rotary_scaling_factor: expected at least 1, found 0.5"},
+    {"HeadOfNomicBert", "nomic_bert",
+     R"({"architectures": ["NomicBertForMaskedLM"]})",
+     "architectures: expected NomicBertModel"},
+    {"UnknownRelativeTerm", "deberta_v2", R"({"pos_att_type": ["p2p"]})",
+     "pos_att_type: expected c2p or p2c, found p2p"},
+    {"RelativeTermThatIsNoName", "deberta_v2", R"({"pos_att_type": [3]})",
+     "pos_att_type: expected c2p or p2c, found 3"},
+    {"UnknownRelativeNorm", "deberta_v2", R"({"norm_rel_ebd": "batch_norm"})",
+     "norm_rel_ebd: expected none or layer_norm, found batch_norm"},
+    {"EmbeddingOfAnotherSize", "deberta_v2", R"({"embedding_size": 20})",
+     "embedding_size: expected the hidden size 48, found 20"},
+    {"BucketsBeyondTheLimit", "deberta_v2", R"({"position_buckets": 5000})",
+     "position_buckets"},
+    {"KernelOfEvenSize", "deberta_v2_conv", R"({"conv_kernel_size": 4})",
+     "expected an odd size and one group, found 4 and 1"},
+    {"GroupsOfAConvolution", "deberta_v2_conv", R"({"conv_groups": 2})",
+     "expected an odd size and one group, found 3 and 2"},
+    {"PatchLargerThanItsImage", "vit", R"({"patch_size": 31})", "patch_size"},
+    {"UnknownPoolerActivation", "vit", R"({"pooler_act": "wiggle"})",
+     "pooler_act: activation 'wiggle' is not supported"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Families, RefusedConfig, testing::ValuesIn(kRefused),
