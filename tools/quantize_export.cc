@@ -39,12 +39,19 @@ class Exporter {
     ExportPositions();
     Uint("embedding_length", spec_.width);
     Uint("vocab_size", spec_.vocab_size);
+    if (spec_.token_types > 0) {
+      metadata_.Insert("tokenizer.ggml.token_type_count",
+                       static_cast<int64_t>(spec_.token_types),
+                       MetadataType::kUint32);
+    }
     if (spec_.layers.empty()) return;
     const LayerSpec& layer = spec_.layers.front();
     ExportFfn(layer.ffn);
     ExportAttention(layer.attention);
     ExportNorm(spec_.final_norm.has_value() ? spec_.final_norm
-                                            : layer.attention_norms.input);
+               : layer.attention_norms.input.has_value()
+                   ? layer.attention_norms.input
+                   : layer.attention_norms.after);
     if (spec_.head.softcap > 0.0f) {
       Float("final_logit_softcapping", spec_.head.softcap);
     }
@@ -93,6 +100,9 @@ class Exporter {
   void ExportAttention(const AttentionSpec& attention) {
     Uint("attention.head_count", attention.heads);
     Uint("attention.head_count_kv", attention.kv_heads);
+    if (!attention.causal) {
+      metadata_.Insert(Key("attention.causal"), false);
+    }
     const bool divided = attention.head_dim == attention.value_dim &&
                          attention.query_width() == spec_.width;
     if (!divided) {
@@ -143,6 +153,11 @@ class Exporter {
 void MakeComparable(ModelSpec* spec) {
   spec->family.clear();
   spec->head.tied = spec->head.bias = false;
+  // Files of encoders leave the pooler out: sentences are pooled otherwise.
+  if (spec->head.task == HeadTask::kPooled) {
+    spec->head = {};
+    spec->head.task = HeadTask::kNone;
+  }
   for (LayerSpec& layer : spec->layers) {
     layer.attention.qkv_bias = layer.attention.output_bias = false;
     layer.ffn.bias = false;

@@ -299,14 +299,16 @@ class FolderSource : public QuantizeSource {
   }
 
   // The folder's tensor for one of the file: that of the same line of the
-  // table, or where the line has none, of the same slot.
+  // table, or where the line has none, of the same slot. Lines without a name
+  // in GGUF are other names of a slot in folders.
   absl::StatusOr<std::optional<Part>> FindPart(const TensorRule& wanted,
                                                const Scope& scope) const {
     const bool same_line =
         exported_.family == family_ && !wanted.hugging_face.empty();
     for (const TensorRule& rule : stack_->rules) {
       if (rule.hugging_face.empty() || rule.slot != wanted.slot ||
-          rule.bias != wanted.bias || (same_line && &rule != &wanted)) {
+          rule.bias != wanted.bias ||
+          (same_line && &rule != &wanted && !rule.gguf.empty())) {
         continue;
       }
       const std::string name = Expand(rule.hugging_face, scope);
@@ -419,6 +421,14 @@ class FolderSource : public QuantizeSource {
         if (tensor == nullptr || used_.contains(tensor)) continue;
         const bool wanted =
             rule.slot != Slot::kIgnored && IsWanted(rule, scope);
+        if (wanted && rule.slot == Slot::kHeadDense &&
+            spec_.head.task == HeadTask::kPooled) {
+          known.insert(tensor);
+          notices_.push_back(absl::StrCat(
+              tensor->name,
+              ": left out, since GGUF's files of encoders have no pooler"));
+          continue;
+        }
         if (wanted) {
           return absl::UnimplementedError(
               absl::StrCat(tensor->file, ": tensor ", tensor->name,
