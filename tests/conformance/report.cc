@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -63,10 +64,12 @@ absl::Status ParseFlags(const Invocation& call, FlagSet* flags,
              &options->suite);
   flags->Add({"filter", "TEXT", "only cases whose name holds TEXT"},
              &options->filter);
-  flags->Add({"models", "DIR",
-              "weights of the real models, by the names of their cases; a case "
-              "without weights is not run and not counted"},
-             &options->models);
+  flags->Add(
+      {"models", "DIR",
+       "weights of the real models, by the names of their cases (default: "
+       "$LANEWISE_MODELS); a case without weights is not run and not "
+       "counted"},
+      &options->models);
   flags->Add({"target", "NAME",
               "instruction set, e.g. AVX2 (default: the best of this machine)"},
              &options->target);
@@ -107,11 +110,10 @@ absl::StatusOr<SuiteOptions> ReadOptions(const Invocation& call,
   out.filter = options.filter;
   if (!options.models.empty()) {
     LANEWISE_ASSIGN_OR_RETURN(out.models, Folder("models", options.models));
-  } else {
-    for (const auto& [name, runfile] : data.models) {
-      const auto file = Carried(call, runfile);
-      if (file.ok()) out.weights[name] = *file;
-    }
+  }
+  for (const auto& [name, runfile] : data.models) {
+    const auto file = Carried(call, runfile);
+    if (file.ok()) out.weights[name] = *file;
   }
   if (!options.suite.empty()) {
     LANEWISE_ASSIGN_OR_RETURN(out.root, Folder("suite", options.suite));
@@ -202,6 +204,8 @@ absl::Status WriteFiles(const Options& options, const ReportHeader& header,
 
 int Report(const Invocation& call, const ReportData& data) {
   Options options;
+  const char* models = std::getenv("LANEWISE_MODELS");
+  if (models != nullptr) options.models = models;
   FlagSet flags;
   const absl::Status parsed = ParseFlags(call, &flags, &options);
   if (flags.help_requested()) return PrintHelp(call, kIntroduction, flags);

@@ -89,10 +89,11 @@ class Lister {
       Add(path, path, nullptr);
       if (cases_.size() == before) continue;  // filtered
       SuiteCase& one = cases_.back();
-      const auto named = options_.weights.find(path);
-      const std::string weights = named != options_.weights.end()
-                                      ? named->second
-                                      : FindRealWeights(full, options_.models);
+      std::string weights = FindRealWeights(full, options_.models);
+      const auto carried = options_.weights.find(path);
+      if (weights.empty() && carried != options_.weights.end()) {
+        weights = carried->second;
+      }
       if (weights.empty()) one.not_run = "no weights";
       one.run = [full, weights](const Context& context) {
         return RunRealCase(full, weights, context);

@@ -27,7 +27,7 @@ struct SuiteOptions {
   std::string root;
   std::string filter;  // only cases whose name holds it
   // Where the weights of real models are: a folder that holds them by the name
-  // of the case, and files for single cases ("real/NAME").
+  // of the case, and for what is not there files of cases ("real/NAME").
   std::string models;
   std::map<std::string, std::string> weights;
 };
