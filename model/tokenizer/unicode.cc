@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/tokenizer/unicode_age.h"
 #include "utf8proc.h"
 
 namespace lanewise {
@@ -11,8 +12,14 @@ utf8proc_category_t Category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
+// Normal forms leave characters alone that are newer than the reference's.
+bool IsLeftAlone(int32_t c) {
+  return IsAfterUnicode9(static_cast<char32_t>(c));
+}
+
 int CombiningClass(int32_t c) {
-  return utf8proc_get_property(c)->combining_class;
+  const int combining_class = utf8proc_get_property(c)->combining_class;
+  return combining_class == 0 || IsLeftAlone(c) ? 0 : combining_class;
 }
 
 // Bytes of the valid character at bytes[pos], or 0; *bad gets the length of
@@ -137,8 +144,10 @@ bool IsAsciiPunctuation(char32_t c) {
 }
 
 bool IsPunctuation(char32_t c) {
+  if (c == 0x166D || c == 0x111C9) return true;  // until Unicode 12 and 11
   const utf8proc_category_t category = Category(c);
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO &&
+         !IsAfterUnicode8(c);
 }
 
 bool IsNumeric(char32_t c) {
@@ -148,19 +157,33 @@ bool IsNumeric(char32_t c) {
 }
 
 bool IsMark(char32_t c) {
-  if (c < 0x300) return false;
+  if (c < 0x300 || c == 0x111C9) return false;  // punctuation until Unicode 11
+  if (c == 0x1CF2 || c == 0x1CF3) return true;  // until Unicode 12
   const utf8proc_category_t category = Category(c);
-  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME &&
+         !IsAfterUnicode9(c);
 }
 
 bool IsNonspacingMark(char32_t c) {
-  return c >= 0x300 && Category(c) == UTF8PROC_CATEGORY_MN;
+  if (c < 0x300) return false;
+  switch (c) {
+    case 0x1734:   // spacing since Unicode 14
+    case 0x1171E:  // spacing since Unicode 17
+      return true;
+    case 0x1885:  // letters until Unicode 9
+    case 0x1886:
+    case 0xA9BD:   // spacing until Unicode 11
+    case 0x111C9:  // punctuation until Unicode 11
+      return false;
+    default:
+      return Category(c) == UTF8PROC_CATEGORY_MN && !IsAfterUnicode8(c);
+  }
 }
 
 bool IsOther(char32_t c) {
   const utf8proc_category_t category = Category(c);
-  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
-         category == UTF8PROC_CATEGORY_CO;
+  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CO ||
+         (category == UTF8PROC_CATEGORY_CF && !IsAfterUnicode8(c));
 }
 
 bool IsWordCharacter(char32_t c) {
@@ -218,6 +241,10 @@ void NormalizeChunk(NormalForm form, absl::string_view text,
   buffer->clear();
   for (size_t pos = 0; pos < text.size();) {
     const auto c = static_cast<int32_t>(NextCodePoint(text, &pos));
+    if (IsLeftAlone(c)) {
+      buffer->push_back(c);
+      continue;
+    }
     int32_t parts[32];  // the longest decomposition has 18
     int boundary = 0;
     const utf8proc_ssize_t n =
@@ -241,15 +268,25 @@ void NormalizeChunk(NormalForm form, absl::string_view text,
                      });
     i = end;
   }
-  size_t size = buffer->size();
-  if (compose) {
-    const utf8proc_ssize_t n = utf8proc_normalize_utf32(
-        buffer->data(), static_cast<utf8proc_ssize_t>(size),
-        static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
-    if (n >= 0) size = static_cast<size_t>(n);
-  }
-  for (size_t i = 0; i < size; ++i) {
-    AppendUtf8(static_cast<char32_t>((*buffer)[i]), out);
+  // Nothing composes with a newer character or across it.
+  for (size_t begin = 0; begin < buffer->size();) {
+    size_t end = begin;
+    while (end < buffer->size() && !IsLeftAlone((*buffer)[end])) ++end;
+    size_t size = end - begin;
+    int32_t* const run = buffer->data() + begin;
+    if (compose && size > 1) {
+      const utf8proc_ssize_t n = utf8proc_normalize_utf32(
+          run, static_cast<utf8proc_ssize_t>(size),
+          static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+      if (n >= 0) size = static_cast<size_t>(n);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      AppendUtf8(static_cast<char32_t>(run[i]), out);
+    }
+    if (end < buffer->size()) {
+      AppendUtf8(static_cast<char32_t>((*buffer)[end]), out);
+    }
+    begin = end + 1;
   }
 }
 

@@ -33,6 +33,8 @@ size_t ValidUtf8Prefix(absl::string_view bytes);
 std::string ReplaceInvalidUtf8(absl::string_view bytes,
                                std::vector<size_t>* offsets = nullptr);
 
+// As the reference's tables have them (unicode_age.h), Numeric and word
+// characters apart.
 bool IsWhitespace(char32_t c);   // property White_Space
 bool IsPunctuation(char32_t c);  // P*
 bool IsAsciiPunctuation(char32_t c);
@@ -48,8 +50,8 @@ void AppendLowercase(char32_t c, std::string* out);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
-// Appends the normal form of `text` (UAX #15). Linear but for the sort of each
-// run of combining marks.
+// Appends the normal form of `text` (UAX #15, Unicode 9). Linear but for the
+// sort of each run of combining marks.
 void AppendNormalForm(NormalForm form, absl::string_view text,
                       std::string* out);
 

@@ -141,6 +141,46 @@ TEST(Unicode, Classes) {
   EXPECT_FALSE(IsWordCharacter(U'-'));
 }
 
+// The reference takes categories from Unicode 8 and normal forms from Unicode
+// 9; that its results are these was recorded.
+TEST(Unicode, T11NewerCharactersAreAsTheReferenceHasThem) {
+  for (const char32_t c : {0x61D, 0xA76, 0xC77, 0x2E43, 0x2E5D, 0x10EAD}) {
+    EXPECT_FALSE(IsPunctuation(c)) << c;
+  }
+  for (const char32_t c : {0x7FD, 0x8D3, 0x8E2, 0xC3C, 0x1DF6, 0xA8C5}) {
+    EXPECT_FALSE(IsNonspacingMark(c)) << c;
+  }
+  for (const char32_t c : {0x7FD, 0x8D3, 0xC3C, 0x1DF6, 0x111C9}) {
+    EXPECT_FALSE(IsMark(c)) << c;
+  }
+  for (const char32_t c : {0x8E1, 0xA8C5, 0x1CF2, 0x1885}) {  // of Unicode 9
+    EXPECT_TRUE(IsMark(c)) << c;
+  }
+  for (const char32_t c : {0x890, 0x110CD, 0x13430}) {
+    EXPECT_FALSE(IsOther(c)) << c;
+  }
+  // Those whose category has changed since.
+  EXPECT_TRUE(IsPunctuation(0x166D));
+  EXPECT_TRUE(IsPunctuation(0x111C9));
+  EXPECT_TRUE(IsNonspacingMark(0x1734));
+  EXPECT_TRUE(IsNonspacingMark(0x1171E));
+  EXPECT_FALSE(IsNonspacingMark(0x1885));
+  EXPECT_FALSE(IsNonspacingMark(0xA9BD));
+  // The square of an era that began in 2019, and its elder.
+  EXPECT_EQ(Normal(NormalForm::kNfkc, "\xE3\x8B\xBF"), "\xE3\x8B\xBF");
+  EXPECT_EQ(Normal(NormalForm::kNfkc, "\xE3\x8D\xBB"),
+            "\xE5\xB9\xB3\xE6\x88\x90");
+  // A newer mark keeps its place before an older one, which does not compose
+  // across it.
+  const std::string marked = "e\xDF\xBD\xCC\x81";
+  EXPECT_EQ(Normal(NormalForm::kNfc, marked), marked);
+  EXPECT_EQ(Normal(NormalForm::kNfd, marked), marked);
+  EXPECT_EQ(Normal(NormalForm::kNfc,
+                   "e\xCC\x81\xDF\xBD"
+                   "e\xCC\x81"),
+            "\xC3\xA9\xDF\xBD\xC3\xA9");
+}
+
 TEST(Unicode, Graphemes) {
   const std::string text =
       "e\xCC\x81x\r\n\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA\xF0\x9F\x87\xAB";
