@@ -423,7 +423,7 @@ class FolderSource : public QuantizeSource {
             rule.slot != Slot::kIgnored && IsWanted(rule, scope);
         if (wanted && rule.slot == Slot::kHeadDense &&
             spec_.head.task == HeadTask::kPooled) {
-          known.insert(tensor);
+          known->insert(tensor);
           notices_.push_back(absl::StrCat(
               tensor->name,
               ": left out, since GGUF's files of encoders have no pooler"));
