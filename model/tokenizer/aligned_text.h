@@ -52,6 +52,7 @@ class AlignedWriter {
   AlignedWriter& operator=(const AlignedWriter&) = delete;
 
   absl::string_view old() const { return old_.text; }
+  bool keeps_origin() const { return !old_.origin.empty(); }
 
   // Bytes [begin, end) of the old text as they are.
   void Copy(size_t begin, size_t end) {

@@ -141,12 +141,14 @@ void Bpe::StartSymbols(absl::string_view word, bool allow_special,
 }
 
 absl::Status Bpe::Tokenize(const Pieces& pieces, bool allow_special,
-                           std::vector<int32_t>* ids) const {
-  struct Range {
-    size_t begin;
+                           std::vector<int32_t>* ids,
+                           std::vector<ByteRange>* ranges) const {
+  struct Cached {
+    size_t first;  // place in *ids
     size_t size;
+    size_t begin;  // of the piece
   };
-  absl::flat_hash_map<absl::string_view, Range> cache;  // places in *ids
+  absl::flat_hash_map<absl::string_view, Cached> cache;
   std::vector<BpeSymbol> symbols;
   for (const Piece& piece : pieces.pieces) {
     const absl::string_view word = pieces.Text(piece);
@@ -157,14 +159,20 @@ absl::Status Bpe::Tokenize(const Pieces& pieces, bool allow_special,
     if (options_.ignore_merges) {
       if (const auto id = FindAllowed(word, allow_special); id.has_value()) {
         ids->push_back(*id);
+        if (ranges != nullptr) ranges->emplace_back(piece.begin, piece.end);
         continue;
       }
     }
     const bool cached = word.size() <= kCachedBytes;
     if (cached) {
       if (const auto it = cache.find(word); it != cache.end()) {
-        for (size_t i = 0; i < it->second.size; ++i) {
-          ids->push_back((*ids)[it->second.begin + i]);
+        const Cached& found = it->second;
+        for (size_t i = found.first; i < found.first + found.size; ++i) {
+          ids->push_back((*ids)[i]);
+          if (ranges == nullptr) continue;
+          const auto [begin, end] = (*ranges)[i];
+          ranges->emplace_back(begin - found.begin + piece.begin,
+                               end - found.begin + piece.begin);
         }
         continue;
       }
@@ -179,10 +187,14 @@ absl::Status Bpe::Tokenize(const Pieces& pieces, bool allow_special,
       return !IsBlocked(merge->id, allow_special);
     });
     for (const BpeSymbol& symbol : symbols) {
-      if (symbol.size > 0) ids->push_back(symbol.id);
+      if (symbol.size == 0) continue;
+      ids->push_back(symbol.id);
+      if (ranges == nullptr) continue;
+      const size_t begin = piece.begin + symbol.begin;
+      ranges->emplace_back(begin, begin + symbol.size);
     }
     if (cached && cache.size() < kCachedWords) {
-      cache.emplace(word, Range{before, ids->size() - before});
+      cache.emplace(word, Cached{before, ids->size() - before, piece.begin});
     }
   }
   return absl::OkStatus();

@@ -58,16 +58,54 @@ class UnicodeNormalizer : public Normalizer {
       const size_t chunk = end == old.size() || end == pos ? end : end - 1;
       writer.Copy(pos, chunk);
       while (end < old.size() && !ascii(end)) ++end;
-      if (chunk < end) {
-        AppendNormalForm(form_, old.substr(chunk, end - chunk), writer.text());
-        writer.Align(chunk);
-      }
+      if (chunk < end) AppendChunk(chunk, end, &writer);
       pos = end;
     }
     return absl::OkStatus();
   }
 
  private:
+  void AppendChunk(size_t begin, size_t end, AlignedWriter* writer) const {
+    const absl::string_view chunk = writer->old().substr(begin, end - begin);
+    std::string whole;
+    AppendNormalForm(form_, chunk, &whole);
+    if (writer->keeps_origin() && AppendCharacters(begin, end, whole, writer)) {
+      return;
+    }
+    writer->text()->append(whole);
+    writer->Align(begin);
+  }
+
+  // Each character with its marks by itself, so that each has its own origin;
+  // false where characters of the chunk compose, and so not all is `whole`.
+  bool AppendCharacters(size_t begin, size_t end, absl::string_view whole,
+                        AlignedWriter* writer) const {
+    struct Part {
+      size_t begin, end;  // of the old text
+      std::string text;
+    };
+    std::vector<Part> parts;
+    std::string all;
+    for (size_t pos = begin; pos < end; pos = parts.back().end) {
+      const size_t next = CombiningEnd(writer->old().substr(0, end), pos);
+      parts.push_back({pos, next, ""});
+      AppendNormalForm(form_, writer->old().substr(pos, next - pos),
+                       &parts.back().text);
+      all += parts.back().text;
+    }
+    if (all != whole) return false;
+    for (const Part& part : parts) {
+      if (part.text ==
+          writer->old().substr(part.begin, part.end - part.begin)) {
+        writer->Copy(part.begin, part.end);
+      } else {
+        writer->text()->append(part.text);
+        writer->Align(part.begin);
+      }
+    }
+    return true;
+  }
+
   NormalForm form_;
 };
 

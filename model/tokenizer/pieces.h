@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +22,9 @@ inline absl::Status TooLong() {
                    " bytes, found more"));
 }
 
+// Bytes [begin, end).
+using ByteRange = std::pair<size_t, size_t>;
+
 struct Piece {
   size_t begin;
   size_t end;
@@ -32,6 +36,9 @@ struct Piece {
 struct Pieces {
   std::string text;
   std::vector<Piece> pieces;
+  // Of each byte of text and of its end, a place in the caller's text; empty
+  // where nobody asks.
+  std::vector<size_t> origin;
 
   absl::string_view Text(const Piece& piece) const {
     return absl::string_view(text).substr(piece.begin, piece.end - piece.begin);

@@ -27,6 +27,17 @@ struct Pipeline::Context {
   bool allow_special() const { return parse_special && plain_ranges.empty(); }
 };
 
+struct Pipeline::Tokens {
+  std::vector<int32_t> ids;
+  Ranges* ranges;  // one an id, of places in the text; or null
+  absl::string_view text;
+
+  void Add(int32_t id, size_t begin, size_t end) {
+    ids.push_back(id);
+    if (ranges != nullptr) ranges->emplace_back(begin, end);
+  }
+};
+
 Pipeline::Pipeline(PipelineStages stages, AddedTokens added)
     : stages_(std::move(stages)), added_(std::move(added)) {}
 
@@ -50,11 +61,20 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Pipeline::Create(
 
 absl::StatusOr<std::vector<int32_t>> Pipeline::Encode(
     absl::string_view text, const EncodeOptions& options) const {
-  LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                            EncodeText(text, options, options.plain_ranges));
+  LANEWISE_ASSIGN_OR_RETURN(
+      std::vector<int32_t> ids,
+      EncodeText(text, options, options.plain_ranges, nullptr));
   LANEWISE_ASSIGN_OR_RETURN(Encoded encoded,
                             Finish(std::move(ids), nullptr, options));
   return std::move(encoded.ids);
+}
+
+absl::StatusOr<std::vector<int32_t>> Pipeline::EncodeWithRanges(
+    absl::string_view text, bool parse_special_tokens, Ranges* ranges) const {
+  EncodeOptions options;
+  options.parse_special_tokens = parse_special_tokens;
+  ranges->clear();
+  return EncodeText(text, options, {}, ranges);
 }
 
 absl::StatusOr<std::vector<int32_t>> Pipeline::EncodePair(
@@ -65,9 +85,9 @@ absl::StatusOr<std::vector<int32_t>> Pipeline::EncodePair(
         "EncodePair: expected no plain_ranges (they are of one text)");
   }
   LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> a,
-                            EncodeText(first, options, {}));
+                            EncodeText(first, options, {}, nullptr));
   LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> b,
-                            EncodeText(second, options, {}));
+                            EncodeText(second, options, {}, nullptr));
   LANEWISE_ASSIGN_OR_RETURN(Encoded encoded, Finish(std::move(a), &b, options));
   if (type_ids != nullptr) *type_ids = std::move(encoded.type_ids);
   return std::move(encoded.ids);
@@ -75,94 +95,135 @@ absl::StatusOr<std::vector<int32_t>> Pipeline::EncodePair(
 
 absl::StatusOr<std::vector<int32_t>> Pipeline::EncodeText(
     absl::string_view text, const EncodeOptions& options,
-    absl::Span<const std::pair<size_t, size_t>> plain_ranges) const {
+    absl::Span<const ByteRange> plain_ranges, Ranges* ranges) const {
   std::string replaced;
-  Ranges ranges;
+  std::vector<size_t> offsets;  // of each byte of `replaced`, in the text
+  Ranges plain;
   for (const auto& [begin, end] : plain_ranges) {
     if (begin > end || end > text.size() ||
-        (!ranges.empty() && begin < ranges.back().second)) {
+        (!plain.empty() && begin < plain.back().second)) {
       return absl::InvalidArgumentError(
           absl::StrCat("plain_ranges: expected ascending ranges within ",
                        text.size(), " bytes, found [", begin, ", ", end, ")"));
     }
-    if (begin < end) ranges.emplace_back(begin, end);
+    if (begin < end) plain.emplace_back(begin, end);
   }
   if (ValidUtf8Prefix(text) != text.size()) {
-    std::vector<size_t> offsets;
-    replaced = ReplaceInvalidUtf8(text, ranges.empty() ? nullptr : &offsets);
+    const bool keep = !plain.empty() || ranges != nullptr;
+    replaced = ReplaceInvalidUtf8(text, keep ? &offsets : nullptr);
     text = replaced;
     const auto place = [&](size_t old) {
       return static_cast<size_t>(
           std::lower_bound(offsets.begin(), offsets.end(), old) -
           offsets.begin());
     };
-    for (auto& range : ranges) {
+    for (auto& range : plain) {
       range = {place(range.first), place(range.second)};
     }
   }
-  const Context context = {options.parse_special_tokens, ranges};
-  std::vector<int32_t> ids;
+  const Context context = {options.parse_special_tokens, plain};
+  Tokens tokens = {{}, ranges, text};
   const auto allow = [&](size_t begin, size_t end) {
     return context.Allows(begin, end);
   };
   for (const Segment& segment :
        added_.Split(text, /*normalized=*/false, allow)) {
     if (segment.id >= 0) {
-      ids.push_back(segment.id);
+      tokens.Add(segment.id, segment.begin, segment.end);
     } else {
       LANEWISE_RETURN_IF_ERROR(
           EncodeSegment(text.substr(segment.begin, segment.end - segment.begin),
-                        segment.begin, context, &ids));
+                        segment.begin, context, &tokens));
     }
   }
-  return ids;
+  if (ranges != nullptr && !offsets.empty()) {
+    for (auto& [begin, end] : *ranges) {
+      begin = offsets[begin];
+      end = offsets[end];
+    }
+  }
+  return std::move(tokens.ids);
 }
 
 absl::Status Pipeline::EncodeSegment(absl::string_view text, size_t base,
                                      const Context& context,
-                                     std::vector<int32_t>* ids) const {
+                                     Tokens* tokens) const {
   const bool keep_origin =
-      !context.plain_ranges.empty() && added_.has_special_normalized();
+      tokens->ranges != nullptr ||
+      (!context.plain_ranges.empty() && added_.has_special_normalized());
   AlignedText aligned = AlignedText::From(text, keep_origin, base);
   if (stages_.normalizer != nullptr) {
     LANEWISE_RETURN_IF_ERROR(stages_.normalizer->Apply(&aligned));
   }
-  const absl::string_view normalized = aligned.text;
-  const auto allow = [&](size_t begin, size_t end) {
-    if (!keep_origin) return context.allow_special();
-    // Up to where the next character came from.
+  // Up to where the next character came from.
+  const auto origin_end = [&aligned](size_t end) {
     size_t last = end;
     while (last + 1 < aligned.origin.size() &&
            aligned.origin[last] <= aligned.origin[end - 1]) {
       ++last;
     }
-    return context.Allows(
-        aligned.origin[begin],
-        std::max(aligned.origin[last], aligned.origin[begin] + 1));
+    return aligned.origin[last];
+  };
+  const auto allow = [&](size_t begin, size_t end) {
+    if (!keep_origin || context.plain_ranges.empty()) {
+      return context.allow_special();
+    }
+    return context.Allows(aligned.origin[begin],
+                          std::max(origin_end(end), aligned.origin[begin] + 1));
   };
   for (const Segment& segment :
-       added_.Split(normalized, /*normalized=*/true, allow)) {
+       added_.Split(aligned.text, /*normalized=*/true, allow)) {
     if (segment.id >= 0) {
-      ids->push_back(segment.id);
+      const bool wanted = tokens->ranges != nullptr;
+      tokens->Add(segment.id, wanted ? aligned.origin[segment.begin] : 0,
+                  wanted ? origin_end(segment.end) : 0);
     } else {
       LANEWISE_RETURN_IF_ERROR(EncodePiece(
-          normalized.substr(segment.begin, segment.end - segment.begin),
-          base == 0 && segment.begin == 0 && !aligned.moved, context, ids));
+          aligned, {segment.begin, segment.end},
+          base == 0 && segment.begin == 0 && !aligned.moved, context, tokens));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Pipeline::EncodePiece(absl::string_view text, bool first,
+absl::Status Pipeline::EncodePiece(const AlignedText& normalized,
+                                   const ByteRange& part, bool first,
                                    const Context& context,
-                                   std::vector<int32_t>* ids) const {
+                                   Tokens* tokens) const {
+  Ranges* ranges = tokens->ranges;
   Pieces pieces;
-  pieces.text = std::string(text);
-  pieces.pieces = {{0, text.size(), first}};
+  pieces.text = normalized.text.substr(part.first, part.second - part.first);
+  pieces.pieces = {{0, pieces.text.size(), first}};
+  if (ranges != nullptr) {
+    pieces.origin.assign(normalized.origin.begin() + part.first,
+                         normalized.origin.begin() + part.second + 1);
+  }
   if (stages_.pre_tokenizer != nullptr) {
     LANEWISE_RETURN_IF_ERROR(stages_.pre_tokenizer->Apply(&pieces));
   }
-  return stages_.model->Tokenize(pieces, context.allow_special(), ids);
+  const size_t before = tokens->ids.size();
+  LANEWISE_RETURN_IF_ERROR(stages_.model->Tokenize(
+      pieces, context.allow_special(), &tokens->ids, ranges));
+  if (ranges == nullptr) return absl::OkStatus();
+  // From bytes of pieces.text to whole characters of the text.
+  const absl::string_view text = tokens->text;
+  const auto character = [text](size_t place) {
+    while (place > 0 && place < text.size() &&
+           (static_cast<unsigned char>(text[place]) & 0xC0) == 0x80) {
+      --place;
+    }
+    return place;
+  };
+  for (size_t i = before; i < ranges->size(); ++i) {
+    auto& [begin, end] = (*ranges)[i];
+    const size_t last = end > begin ? end - 1 : begin;
+    begin = character(pieces.origin[begin]);
+    end = character(pieces.origin[last]);
+    if (end < text.size()) {
+      end += Utf8Length(static_cast<unsigned char>(text[end]));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Encoded> Pipeline::Finish(std::vector<int32_t> first,
@@ -181,6 +242,17 @@ absl::StatusOr<Encoded> Pipeline::Finish(std::vector<int32_t> first,
   if (stages_.padding.has_value() && options.pad)
     Pad(*stages_.padding, &encoded);
   return encoded;
+}
+
+Encoding Pipeline::Assemble(const std::vector<int32_t>& first,
+                            const std::vector<int32_t>* second) const {
+  const Template& parts = second == nullptr ? stages_.post_processor.single
+                                            : stages_.post_processor.pair;
+  const std::vector<int32_t> none;
+  Encoded encoded = ApplyTemplate(parts, /*add_special=*/true, first,
+                                  second != nullptr ? *second : none);
+  return {std::move(encoded.ids), std::move(encoded.type_ids),
+          std::move(encoded.texts)};
 }
 
 std::string Pipeline::Decode(absl::Span<const int32_t> ids,

@@ -17,8 +17,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/tokenizer/added_tokens.h"
+#include "model/tokenizer/aligned_text.h"
 #include "model/tokenizer/decoder.h"
 #include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/pieces.h"
 #include "model/tokenizer/post_processor.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/token_model.h"
@@ -48,10 +50,15 @@ class Pipeline : public Tokenizer {
 
   absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, const EncodeOptions& options) const override;
+  absl::StatusOr<std::vector<int32_t>> EncodeWithRanges(
+      absl::string_view text, bool parse_special_tokens,
+      std::vector<std::pair<size_t, size_t>>* ranges) const override;
   absl::StatusOr<std::vector<int32_t>> EncodePair(
       absl::string_view first, absl::string_view second,
       const EncodeOptions& options,
       std::vector<int32_t>* type_ids) const override;
+  Encoding Assemble(const std::vector<int32_t>& first,
+                    const std::vector<int32_t>* second) const override;
   std::string Decode(absl::Span<const int32_t> ids,
                      const DecodeOptions& options) const override;
   size_t vocab_size() const override { return vocab_size_; }
@@ -64,18 +71,20 @@ class Pipeline : public Tokenizer {
  private:
   Pipeline(PipelineStages stages, AddedTokens added);
 
-  using Ranges = std::vector<std::pair<size_t, size_t>>;
+  using Ranges = std::vector<ByteRange>;
   struct Context;
+  // What comes of a text.
+  struct Tokens;
 
+  // `ranges` may be null: not wanted.
   absl::StatusOr<std::vector<int32_t>> EncodeText(
       absl::string_view text, const EncodeOptions& options,
-      absl::Span<const std::pair<size_t, size_t>> plain_ranges) const;
+      absl::Span<const ByteRange> plain_ranges, Ranges* ranges) const;
   absl::Status EncodeSegment(absl::string_view text, size_t base,
-                             const Context& context,
-                             std::vector<int32_t>* ids) const;
-  absl::Status EncodePiece(absl::string_view text, bool first,
-                           const Context& context,
-                           std::vector<int32_t>* ids) const;
+                             const Context& context, Tokens* tokens) const;
+  absl::Status EncodePiece(const AlignedText& normalized, const ByteRange& part,
+                           bool first, const Context& context,
+                           Tokens* tokens) const;
   absl::StatusOr<Encoded> Finish(std::vector<int32_t> first,
                                  std::vector<int32_t>* second,
                                  const EncodeOptions& options) const;

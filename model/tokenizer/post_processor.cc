@@ -107,6 +107,10 @@ Encoded ApplyTemplate(const Template& parts, bool add_special,
                                                                    : part.ids;
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
     encoded.type_ids.resize(encoded.ids.size(), part.type_id);
+    const int8_t text = part.kind == Kind::kFirst    ? 0
+                        : part.kind == Kind::kSecond ? 1
+                                                     : -1;
+    encoded.texts.resize(encoded.ids.size(), text);
   }
   return encoded;
 }
@@ -118,12 +122,13 @@ void Pad(const Padding& padding, Encoded* encoded) {
   }
   if (length <= encoded->ids.size()) return;
   const size_t count = length - encoded->ids.size();
-  const auto add = [&](std::vector<int32_t>* values, int32_t value) {
+  const auto add = [&](auto* values, auto value) {
     values->insert(padding.left ? values->begin() : values->end(), count,
                    value);
   };
   add(&encoded->ids, padding.id);
   add(&encoded->type_ids, padding.type_id);
+  add(&encoded->texts, int8_t{-1});
 }
 
 }  // namespace lanewise

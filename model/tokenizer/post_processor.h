@@ -12,10 +12,12 @@
 
 namespace lanewise {
 
-// Ids and token type ids, of one length.
+// Ids, token type ids, and which text an id is of (0, 1; -1: of none), of one
+// length.
 struct Encoded {
   std::vector<int32_t> ids;
   std::vector<int32_t> type_ids;
+  std::vector<int8_t> texts = {};
 };
 
 struct TemplatePart {

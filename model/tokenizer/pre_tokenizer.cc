@@ -15,19 +15,47 @@ const absl::string_view kByteLevelPattern =
 
 namespace {
 
-// Puts the pieces, each rewritten by `rewrite(piece text, out)`, into a new
-// buffer.
+// The new text of pieces.
+class PieceWriter {
+ public:
+  explicit PieceWriter(Pieces* pieces) : pieces_(*pieces) {
+    text_.reserve(pieces_.text.size() + pieces_.text.size() / 2);
+  }
+
+  // New bytes for the old one at `place`, or before it.
+  void Append(absl::string_view bytes, size_t place) {
+    text_.append(bytes.data(), bytes.size());
+    if (!pieces_.origin.empty()) {
+      origin_.resize(text_.size(), pieces_.origin[place]);
+    }
+  }
+
+  size_t size() const { return text_.size(); }
+
+  void Finish() {
+    pieces_.text = std::move(text_);
+    if (pieces_.origin.empty()) return;
+    origin_.push_back(pieces_.origin.back());
+    pieces_.origin = std::move(origin_);
+  }
+
+ private:
+  Pieces& pieces_;
+  std::string text_;
+  std::vector<size_t> origin_;
+};
+
+// Puts the pieces, each rewritten by `rewrite(piece, out)`, into a new buffer.
 template <typename Rewrite>
 void RewritePieces(Pieces* pieces, Rewrite rewrite) {
-  std::string text;
-  text.reserve(pieces->text.size() + pieces->text.size() / 2);
+  PieceWriter writer(pieces);
   for (Piece& piece : pieces->pieces) {
-    const size_t begin = text.size();
-    rewrite(piece, &text);
+    const size_t begin = writer.size();
+    rewrite(piece, &writer);
     piece.begin = begin;
-    piece.end = text.size();
+    piece.end = writer.size();
   }
-  pieces->text = std::move(text);
+  writer.Finish();
 }
 
 class ByteLevelPreTokenizer : public PreTokenizer {
@@ -37,18 +65,26 @@ class ByteLevelPreTokenizer : public PreTokenizer {
 
   absl::Status Apply(Pieces* pieces) const override {
     if (add_prefix_space_) {
-      RewritePieces(pieces, [&](const Piece& piece, std::string* out) {
+      RewritePieces(pieces, [&](const Piece& piece, PieceWriter* out) {
         const absl::string_view text = pieces->Text(piece);
-        if (!absl::StartsWith(text, " ")) out->push_back(' ');
-        out->append(text.data(), text.size());
+        if (!absl::StartsWith(text, " ")) out->Append(" ", piece.begin);
+        for (size_t i = 0; i < text.size(); ++i) {
+          out->Append(text.substr(i, 1), piece.begin + i);
+        }
       });
     }
     if (pattern_.has_value()) {
       LANEWISE_RETURN_IF_ERROR(SplitByPattern(
           *pattern_, SplitBehavior::kIsolated, /*invert=*/false, pieces));
     }
-    RewritePieces(pieces, [&](const Piece& piece, std::string* out) {
-      AppendByteLevel(pieces->Text(piece), out);
+    RewritePieces(pieces, [&](const Piece& piece, PieceWriter* out) {
+      const absl::string_view text = pieces->Text(piece);
+      std::string character;
+      for (size_t i = 0; i < text.size(); ++i) {
+        character.clear();
+        AppendByteLevel(text.substr(i, 1), &character);
+        out->Append(character, piece.begin + i);
+      }
     });
     return absl::OkStatus();
   }
@@ -65,20 +101,17 @@ class MetaspacePreTokenizer : public PreTokenizer {
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
 
   absl::Status Apply(Pieces* pieces) const override {
-    RewritePieces(pieces, [&](const Piece& piece, std::string* out) {
+    RewritePieces(pieces, [&](const Piece& piece, PieceWriter* out) {
       const absl::string_view text = pieces->Text(piece);
       const bool prepend = scheme_ == PrependScheme::kAlways ||
                            (scheme_ == PrependScheme::kFirst && piece.first);
       if (prepend && !absl::StartsWith(text, " ") &&
           !absl::StartsWith(text, replacement_)) {
-        out->append(replacement_);
+        out->Append(replacement_, piece.begin);
       }
-      for (const char c : text) {
-        if (c == ' ') {
-          out->append(replacement_);
-        } else {
-          out->push_back(c);
-        }
+      for (size_t i = 0; i < text.size(); ++i) {
+        out->Append(text[i] == ' ' ? replacement_ : text.substr(i, 1),
+                    piece.begin + i);
       }
     });
     if (!split_) return absl::OkStatus();

@@ -78,7 +78,8 @@ void SentencePieceBpe::AppendUnknown(absl::string_view text,
 
 absl::Status SentencePieceBpe::Tokenize(const Pieces& pieces,
                                         bool allow_special,
-                                        std::vector<int32_t>* ids) const {
+                                        std::vector<int32_t>* ids,
+                                        std::vector<ByteRange>* ranges) const {
   std::vector<BpeSymbol> symbols;
   for (const Piece& piece : pieces.pieces) {
     const absl::string_view word = pieces.Text(piece);
@@ -109,6 +110,10 @@ absl::Status SentencePieceBpe::Tokenize(const Pieces& pieces,
         ids->push_back(symbol.id);
       } else {
         AppendUnknown(word.substr(symbol.begin, symbol.size), ids);
+      }
+      if (ranges != nullptr) {
+        const size_t begin = piece.begin + symbol.begin;
+        ranges->resize(ids->size(), {begin, begin + symbol.size});
       }
     }
   }

@@ -28,7 +28,8 @@ class SentencePieceBpe : public TokenModel {
       absl::string_view where);
 
   absl::Status Tokenize(const Pieces& pieces, bool allow_special,
-                        std::vector<int32_t>* ids) const override;
+                        std::vector<int32_t>* ids,
+                        std::vector<ByteRange>* ranges) const override;
 
  private:
   using TokenModel::TokenModel;

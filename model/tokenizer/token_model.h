@@ -19,10 +19,13 @@ class TokenModel {
       : vocabulary_(std::move(vocabulary)) {}
   virtual ~TokenModel() = default;
 
-  // Appends the ids of all pieces. Without `allow_special` no token given to
-  // BlockSpecial comes out, but for the unknown token. Thread-safe.
+  // Appends the ids of all pieces and, where `ranges` is not null, the bytes of
+  // pieces.text that each stands for; bytes of one character may stand for all
+  // of it. Without `allow_special` no token given to BlockSpecial comes out,
+  // but for the unknown token. Thread-safe.
   virtual absl::Status Tokenize(const Pieces& pieces, bool allow_special,
-                                std::vector<int32_t>* ids) const = 0;
+                                std::vector<int32_t>* ids,
+                                std::vector<ByteRange>* ranges) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 

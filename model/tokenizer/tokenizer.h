@@ -50,6 +50,13 @@ struct EncodeOptions {
   bool pad = true;
 };
 
+// Ids as a model takes them: one text or two, with what stands around them.
+struct Encoding {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> type_ids;  // one an id
+  std::vector<int8_t> texts;      // one an id: 0 first text, 1 second, -1 added
+};
+
 struct DecodeOptions {
   bool skip_special_tokens = false;
 };
@@ -74,11 +81,23 @@ class Tokenizer {
   virtual absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, const EncodeOptions& options) const = 0;
 
+  // The ids of a text without special tokens, and for each the bytes
+  // [begin, end) of the text that it stands for, whole characters of it:
+  // neighbours may share one. Truncation and padding do not apply.
+  virtual absl::StatusOr<std::vector<int32_t>> EncodeWithRanges(
+      absl::string_view text, bool parse_special_tokens,
+      std::vector<std::pair<size_t, size_t>>* ranges) const = 0;
+
   // Two texts (sentence pairs); type_ids, where not null, gets one per id.
   // plain_ranges must be empty: they are of one text.
   virtual absl::StatusOr<std::vector<int32_t>> EncodePair(
       absl::string_view first, absl::string_view second,
       const EncodeOptions& options, std::vector<int32_t>* type_ids) const = 0;
+
+  // What add_special_tokens puts around the ids of one text, or (`second` not
+  // null) of two. For callers that cut or slide over ids themselves.
+  virtual Encoding Assemble(const std::vector<int32_t>& first,
+                            const std::vector<int32_t>* second) const = 0;
 
   // Text of all ids; incomplete UTF-8 becomes U+FFFD; ids out of range give
   // nothing.

@@ -315,6 +315,16 @@ void AppendNormalForm(NormalForm form, absl::string_view text,
   }
 }
 
+size_t CombiningEnd(absl::string_view text, size_t begin) {
+  size_t end = begin;
+  NextCodePoint(text, &end);
+  for (size_t pos = end; pos < text.size(); end = pos) {
+    const auto c = static_cast<int32_t>(NextCodePoint(text, &pos));
+    if (CombiningClass(c) == 0) break;
+  }
+  return end;
+}
+
 size_t GraphemeEnd(absl::string_view text, size_t begin) {
   size_t pos = begin;
   auto previous = static_cast<int32_t>(NextCodePoint(text, &pos));

@@ -55,6 +55,10 @@ enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 void AppendNormalForm(NormalForm form, absl::string_view text,
                       std::string* out);
 
+// End of the character at `begin` and the combining marks (of a class that is
+// not 0) behind it.
+size_t CombiningEnd(absl::string_view text, size_t begin);
+
 // End of the extended grapheme cluster (UAX #29) that starts at `begin`.
 size_t GraphemeEnd(absl::string_view text, size_t begin);
 

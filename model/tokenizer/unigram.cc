@@ -110,7 +110,8 @@ void Unigram::AppendUnknown(absl::string_view text, bool allow_special,
 }
 
 absl::Status Unigram::Tokenize(const Pieces& pieces, bool allow_special,
-                               std::vector<int32_t>* ids) const {
+                               std::vector<int32_t>* ids,
+                               std::vector<ByteRange>* ranges) const {
   std::vector<Step> steps;
   struct Token {
     size_t begin;
@@ -143,6 +144,10 @@ absl::Status Unigram::Tokenize(const Pieces& pieces, bool allow_special,
                       allow_special, ids);
       } else {
         ids->push_back(token->id);
+      }
+      if (ranges != nullptr) {
+        ranges->resize(ids->size(),
+                       {piece.begin + token->begin, piece.begin + token->end});
       }
     }
   }

@@ -30,7 +30,8 @@ class Unigram : public TokenModel {
 
   // FAILED_PRECONDITION for an unknown character without an unknown token.
   absl::Status Tokenize(const Pieces& pieces, bool allow_special,
-                        std::vector<int32_t>* ids) const override;
+                        std::vector<int32_t>* ids,
+                        std::vector<ByteRange>* ranges) const override;
 
  private:
   using TokenModel::TokenModel;

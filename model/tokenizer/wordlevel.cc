@@ -16,7 +16,8 @@ std::unique_ptr<WordLevel> WordLevel::Create(Vocabulary vocabulary,
 }
 
 absl::Status WordLevel::Tokenize(const Pieces& pieces, bool allow_special,
-                                 std::vector<int32_t>* ids) const {
+                                 std::vector<int32_t>* ids,
+                                 std::vector<ByteRange>* ranges) const {
   for (const Piece& piece : pieces.pieces) {
     const absl::string_view word = pieces.Text(piece);
     std::optional<int32_t> id = vocabulary().Find(word);
@@ -28,6 +29,7 @@ absl::Status WordLevel::Tokenize(const Pieces& pieces, bool allow_special,
                        "\" and has no unknown token"));
     }
     ids->push_back(*id);
+    if (ranges != nullptr) ranges->emplace_back(piece.begin, piece.end);
   }
   return absl::OkStatus();
 }

@@ -19,7 +19,8 @@ class WordLevel : public TokenModel {
                                            const std::string& unk_token);
 
   absl::Status Tokenize(const Pieces& pieces, bool allow_special,
-                        std::vector<int32_t>* ids) const override;
+                        std::vector<int32_t>* ids,
+                        std::vector<ByteRange>* ranges) const override;
 
  private:
   using TokenModel::TokenModel;

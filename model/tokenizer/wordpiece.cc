@@ -35,8 +35,9 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(
   return model;
 }
 
-bool WordPiece::TokenizeWord(absl::string_view word, bool allow_special,
-                             std::vector<int32_t>* ids) const {
+bool WordPiece::TokenizeWord(absl::string_view word, size_t base,
+                             bool allow_special, std::vector<int32_t>* ids,
+                             std::vector<ByteRange>* ranges) const {
   for (size_t begin = 0; begin < word.size();) {
     if (begin > 0 && !has_inner_) return false;
     ByteTrie::Node node = begin > 0 ? inner_ : ByteTrie::kRoot;
@@ -52,22 +53,28 @@ bool WordPiece::TokenizeWord(absl::string_view word, bool allow_special,
     }
     if (longest < 0) return false;
     ids->push_back(longest);
+    if (ranges != nullptr) ranges->emplace_back(base + begin, base + next);
     begin = next;
   }
   return true;
 }
 
 absl::Status WordPiece::Tokenize(const Pieces& pieces, bool allow_special,
-                                 std::vector<int32_t>* ids) const {
+                                 std::vector<int32_t>* ids,
+                                 std::vector<ByteRange>* ranges) const {
   for (const Piece& piece : pieces.pieces) {
     const absl::string_view word = pieces.Text(piece);
     size_t characters = 0;
     for (const char c : word) characters += (c & 0xC0) != 0x80;
     const size_t before = ids->size();
     if (characters > max_characters_ ||
-        !TokenizeWord(word, allow_special, ids)) {
+        !TokenizeWord(word, piece.begin, allow_special, ids, ranges)) {
       ids->resize(before);
       ids->push_back(unk_id_);
+      if (ranges != nullptr) {
+        ranges->resize(before);
+        ranges->emplace_back(piece.begin, piece.end);
+      }
     }
   }
   return absl::OkStatus();

@@ -31,13 +31,16 @@ class WordPiece : public TokenModel {
 
   // A word that cannot be cut into tokens is one unknown token.
   absl::Status Tokenize(const Pieces& pieces, bool allow_special,
-                        std::vector<int32_t>* ids) const override;
+                        std::vector<int32_t>* ids,
+                        std::vector<ByteRange>* ranges) const override;
 
  private:
   using TokenModel::TokenModel;
 
-  bool TokenizeWord(absl::string_view word, bool allow_special,
-                    std::vector<int32_t>* ids) const;
+  // `base` is where the word begins.
+  bool TokenizeWord(absl::string_view word, size_t base, bool allow_special,
+                    std::vector<int32_t>* ids,
+                    std::vector<ByteRange>* ranges) const;
 
   ByteTrie trie_;
   ByteTrie::Node inner_ = ByteTrie::kRoot;  // behind the prefix

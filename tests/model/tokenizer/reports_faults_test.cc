@@ -156,7 +156,7 @@ TEST(Reports, T7TiesGoToTheLongestLastPiece) {
     pieces.text = row.text;
     pieces.pieces = {{0, row.text.size(), true}};
     Ids ids;
-    ASSERT_TRUE((*unigram)->Tokenize(pieces, true, &ids).ok());
+    ASSERT_TRUE((*unigram)->Tokenize(pieces, true, &ids, nullptr).ok());
     std::vector<std::string> found;
     for (const int32_t id : ids) found.push_back(row.tokens[id]);
     EXPECT_EQ(found, row.pieces) << row.text;

@@ -30,7 +30,8 @@ Ids Tokenize(const TokenModel& model, const std::string& word,
   pieces.text = word;
   pieces.pieces = {{0, word.size(), true}};
   Ids ids;
-  const absl::Status status = model.Tokenize(pieces, allow_special, &ids);
+  const absl::Status status =
+      model.Tokenize(pieces, allow_special, &ids, nullptr);
   EXPECT_TRUE(status.ok()) << status;
   return ids;
 }
@@ -149,7 +150,7 @@ TEST(Bpe, RepeatedWordsAreEqual) {
   pieces.text = "abaabaabb";
   pieces.pieces = {{0, 3, true}, {3, 6, false}, {6, 9, false}, {0, 3, false}};
   Ids ids;
-  ASSERT_TRUE((*bpe)->Tokenize(pieces, true, &ids).ok());
+  ASSERT_TRUE((*bpe)->Tokenize(pieces, true, &ids, nullptr).ok());
   EXPECT_EQ(ids, Ids({2, 0, 2, 0, 2, 1, 2, 0}));
 }
 
