@@ -11,6 +11,8 @@
 #include "absl/synchronization/mutex.h"
 #include "model/format/checkpoint.h"
 #include "model/model.h"
+#include "runtime/batch_runner.h"
+#include "runtime/embed.h"
 #include "runtime/prompt.h"
 #include "runtime/session.h"
 #include "simd/context.h"
@@ -77,6 +79,7 @@ class LoadedEngine : public Engine {
         engine->model_,
         Model::Load(*checkpoint, *engine->context_,
                     {options.load_progress, ToDType(options.weights)}));
+    engine->path_ = path;
     engine->notices_ = engine->model_->notices();
     const ModelSpec& spec = engine->model_->spec();
     LANEWISE_RETURN_IF_ERROR(engine->CheckVocabulary(path));
@@ -85,8 +88,10 @@ class LoadedEngine : public Engine {
     shared.prompts = engine->prompts_.get();
     shared.model = engine->model_.get();
     shared.context = engine->context_.get();
-    shared.pool = KvPagePool::Create(spec, ToCacheType(options.cache),
-                                     options.max_cache_bytes);
+    if (!spec.bidirectional()) {
+      shared.pool = KvPagePool::Create(spec, ToCacheType(options.cache),
+                                       options.max_cache_bytes);
+    }
     shared.activations = options.activations == ActivationPrecision::kF32
                              ? ActivationType::kF32
                              : ActivationType::kNative;
@@ -100,10 +105,14 @@ class LoadedEngine : public Engine {
     }
     shared.prefill_chunk =
         std::clamp<size_t>(options.prefill_chunk, 1, shared.context_length);
+    engine->runner_ = std::make_unique<BatchRunner>(shared);
+    engine->embedder_ =
+        Embedder::Create(*checkpoint, shared, engine->runner_.get());
     return engine;
   }
 
   absl::StatusOr<std::unique_ptr<Session>> NewSession() override {
+    LANEWISE_RETURN_IF_ERROR(CheckContinuesText());
     LANEWISE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                               GenerationSession::Create(shared_));
     return session;
@@ -112,6 +121,7 @@ class LoadedEngine : public Engine {
   absl::StatusOr<GenerateResult> Generate(
       const GenerateRequest& request,
       const GenerateCallbacks& callbacks) override {
+    LANEWISE_RETURN_IF_ERROR(CheckContinuesText());
     LANEWISE_ASSIGN_OR_RETURN(const auto session,
                               GenerationSession::Create(shared_));
     return session->Generate(request, callbacks);
@@ -119,9 +129,16 @@ class LoadedEngine : public Engine {
 
   absl::StatusOr<ScoreResult> Score(const ScoreRequest& request,
                                     const ScoreCallbacks& callbacks) override {
+    LANEWISE_RETURN_IF_ERROR(CheckContinuesText());
     LANEWISE_ASSIGN_OR_RETURN(const auto session,
                               GenerationSession::Create(shared_));
     return session->Score(request, callbacks);
+  }
+
+  absl::StatusOr<EmbedResult> Embed(const EmbedRequest& request,
+                                    const EmbedCallbacks& callbacks) override {
+    if (!embedder_.ok()) return embedder_.status();
+    return (*embedder_)->Embed(request, callbacks);
   }
 
   absl::StatusOr<std::string> RenderChat(
@@ -138,6 +155,7 @@ class LoadedEngine : public Engine {
 
   absl::StatusOr<std::vector<float>> Logits(
       absl::Span<const int32_t> ids) override {
+    LANEWISE_RETURN_IF_ERROR(CheckContinuesText());
     LANEWISE_ASSIGN_OR_RETURN(const auto session,
                               GenerationSession::Create(shared_));
     return session->AllLogits(ids);
@@ -168,6 +186,15 @@ class LoadedEngine : public Engine {
  private:
   LoadedEngine() = default;
 
+  absl::Status CheckContinuesText() const {
+    const ModelSpec& spec = model_->spec();
+    if (!spec.bidirectional() && spec.encoder.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_, ": expected a model that continues text, found ",
+        spec.encoder.empty() ? "an encoder (" : "an encoder-decoder (",
+        spec.family, "): Embed fits it"));
+  }
+
   // Ids of the tokenizer that the model has no row for would be errors in the
   // middle of a request.
   absl::Status CheckVocabulary(const std::string& path) const {
@@ -195,6 +222,11 @@ class LoadedEngine : public Engine {
   std::unique_ptr<PromptBuilder> prompts_;
   std::unique_ptr<const Model> model_;
   SessionShared shared_;
+  std::unique_ptr<BatchRunner> runner_;
+  // An error, as of modules that are not known, only matters to who embeds.
+  absl::StatusOr<std::unique_ptr<Embedder>> embedder_ =
+      absl::UnknownError("not loaded");
+  std::string path_;
   std::vector<std::string> notices_;
 };
 

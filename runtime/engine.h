@@ -29,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "lanewise/beam_search_options.h"
+#include "lanewise/embedding.h"
 #include "lanewise/generation_options.h"
 
 namespace lanewise {
@@ -213,7 +214,8 @@ class Engine {
   virtual ~Engine() = default;
 
   // `path`: a GGUF file, or a folder with config.json, safetensors and
-  // tokenizer.json.
+  // tokenizer.json. Calls that a model is not for are FAILED_PRECONDITION and
+  // say which ones are.
   static absl::StatusOr<std::unique_ptr<Engine>> Load(
       const std::string& path, const EngineOptions& options);
 
@@ -231,6 +233,12 @@ class Engine {
   // INTERNAL for logits that are not finite (with the token).
   virtual absl::StatusOr<ScoreResult> Score(
       const ScoreRequest& request, const ScoreCallbacks& callbacks) = 0;
+
+  // Vectors of texts, of any model with hidden states. Thread-safe.
+  // INVALID_ARGUMENT for a contradictory request, OUT_OF_RANGE for a text that
+  // is too long and may not be cut (with both numbers).
+  virtual absl::StatusOr<EmbedResult> Embed(
+      const EmbedRequest& request, const EmbedCallbacks& callbacks) = 0;
 
   // The prompt of `messages` as the chat template renders it, ready for an
   // answer.

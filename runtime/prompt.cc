@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<int32_t>> PromptBuilder::ChatIds(
     absl::Span<const Message> messages) const {
   LANEWISE_ASSIGN_OR_RETURN(const RenderedPrompt prompt, Render(messages));
   EncodeOptions options;
-  options.add_special_tokens = false;
+  options.add_special_tokens = options.truncate = options.pad = false;
   options.parse_special_tokens = true;
   options.plain_ranges = prompt.from_input;
   LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
@@ -121,7 +121,9 @@ absl::StatusOr<std::vector<int32_t>> PromptBuilder::Ids(
   }
   if (!request.prompt_ids.empty()) return request.prompt_ids;
   if (!request.messages.empty()) return ChatIds(request.messages);
+  // What a tokenizer file pads to or cuts at is not the caller's text.
   EncodeOptions options;
+  options.truncate = options.pad = false;
   options.parse_special_tokens = request.parse_special;
   return tokenizer_->Encode(request.prompt, options);
 }
