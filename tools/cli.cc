@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "simd/status_macros.h"
 #include "tools/escaped.h"
 #include "tools/output.h"
@@ -125,7 +126,8 @@ absl::StatusOr<std::string> ModelPath(const Invocation& call,
     // of the process leads to the file that was built.
     for (const std::string& program : {call.argv0, ProgramFile()}) {
       std::string path = FindRunfile(program, call.default_model);
-      if (!path.empty()) return path;
+      if (path.empty()) continue;
+      return std::string(absl::StripSuffix(path, "/config.json"));
     }
     return absl::NotFoundError(absl::StrCat(
         "the default model is not beside this program: build it with "

@@ -64,7 +64,7 @@ int PrintHelp(const Invocation& call, absl::string_view introduction,
 std::string ResolvePath(absl::string_view path);
 
 // `model` resolved; when empty, the default model among the program's
-// runfiles. NOT_FOUND when there is none.
+// runfiles (of its config.json the folder). NOT_FOUND when there is none.
 absl::StatusOr<std::string> ModelPath(const Invocation& call,
                                       absl::string_view model);
 
