@@ -12,6 +12,7 @@
 #include "model/format/checkpoint.h"
 #include "model/model.h"
 #include "runtime/batch_runner.h"
+#include "runtime/classify.h"
 #include "runtime/embed.h"
 #include "runtime/prompt.h"
 #include "runtime/session.h"
@@ -108,6 +109,8 @@ class LoadedEngine : public Engine {
     engine->runner_ = std::make_unique<BatchRunner>(shared);
     engine->embedder_ =
         Embedder::Create(*checkpoint, shared, engine->runner_.get());
+    engine->classifier_ =
+        Classifier::Create(*checkpoint, shared, engine->runner_.get());
     return engine;
   }
 
@@ -139,6 +142,13 @@ class LoadedEngine : public Engine {
                                     const EmbedCallbacks& callbacks) override {
     if (!embedder_.ok()) return embedder_.status();
     return (*embedder_)->Embed(request, callbacks);
+  }
+
+  absl::StatusOr<ClassifyResult> Classify(
+      const ClassifyRequest& request,
+      const ClassifyCallbacks& callbacks) override {
+    if (!classifier_.ok()) return classifier_.status();
+    return (*classifier_)->Classify(request, callbacks);
   }
 
   absl::StatusOr<std::string> RenderChat(
@@ -192,7 +202,11 @@ class LoadedEngine : public Engine {
     return absl::FailedPreconditionError(absl::StrCat(
         path_, ": expected a model that continues text, found ",
         spec.encoder.empty() ? "an encoder (" : "an encoder-decoder (",
-        spec.family, "): Embed fits it"));
+        spec.family, "): ",
+        spec.head.task > HeadTask::kPooled ||
+                spec.head.task == HeadTask::kMaskedToken
+            ? "Classify and Embed fit it"
+            : "Embed fits it"));
   }
 
   // Ids of the tokenizer that the model has no row for would be errors in the
@@ -223,8 +237,10 @@ class LoadedEngine : public Engine {
   std::unique_ptr<const Model> model_;
   SessionShared shared_;
   std::unique_ptr<BatchRunner> runner_;
-  // An error, as of modules that are not known, only matters to who embeds.
+  // Errors, as of modules that are not known, only matter to who calls them.
   absl::StatusOr<std::unique_ptr<Embedder>> embedder_ =
+      absl::UnknownError("not loaded");
+  absl::StatusOr<std::unique_ptr<Classifier>> classifier_ =
       absl::UnknownError("not loaded");
   std::string path_;
   std::vector<std::string> notices_;

@@ -29,6 +29,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "lanewise/beam_search_options.h"
+#include "lanewise/classification.h"
 #include "lanewise/embedding.h"
 #include "lanewise/generation_options.h"
 
@@ -239,6 +240,12 @@ class Engine {
   // is too long and may not be cut (with both numbers).
   virtual absl::StatusOr<EmbedResult> Embed(
       const EmbedRequest& request, const EmbedCallbacks& callbacks) = 0;
+
+  // Labels, entities, masked words or answers, by the model's head.
+  // Thread-safe. INVALID_ARGUMENT for inputs that the head cannot take,
+  // OUT_OF_RANGE for one that is too long and may not be cut.
+  virtual absl::StatusOr<ClassifyResult> Classify(
+      const ClassifyRequest& request, const ClassifyCallbacks& callbacks) = 0;
 
   // The prompt of `messages` as the chat template renders it, ready for an
   // answer.
