@@ -5,14 +5,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "model/format/checkpoint.h"
 #include "model/format/json.h"
-#include "model/model.h"
 #include "simd/status_macros.h"
 #include "tests/conformance/beam_runner.h"
 #include "tests/conformance/case_folder.h"
 #include "tests/conformance/decoder_runner.h"
 #include "tests/conformance/encoder_runner.h"
+#include "tests/conformance/seq2seq_runner.h"
 
 namespace lanewise {
 namespace {
@@ -42,16 +41,6 @@ absl::StatusOr<CaseReport> RunDecoder(const CaseFolder& golden,
   return report;
 }
 
-// For families that have no runner: the loader's own error, where it has one.
-absl::Status NotRun(const CaseFolder& golden, const Context& context,
-                    const std::string& family) {
-  LANEWISE_ASSIGN_OR_RETURN(const auto checkpoint,
-                            Checkpoint::Open(golden.path()));
-  LANEWISE_RETURN_IF_ERROR(Model::Load(*checkpoint, context, {}).status());
-  return absl::UnimplementedError(
-      absl::StrCat("models of the kind ", family, " are not run"));
-}
-
 absl::StatusOr<CaseReport> Run(const std::string& folder,
                                const Context& context) {
   LANEWISE_ASSIGN_OR_RETURN(const CaseFolder golden, CaseFolder::Open(folder));
@@ -59,7 +48,9 @@ absl::StatusOr<CaseReport> Run(const std::string& folder,
                             GetString(golden.json(), folder, "family"));
   if (family == "decoder") return RunDecoder(golden, context);
   if (family == "encoder") return RunEncoderCase(folder, context);
-  return NotRun(golden, context, family);
+  if (family == "encoder-decoder") return RunSeq2SeqCase(folder, context);
+  return absl::UnimplementedError(
+      absl::StrCat("models of the kind ", family, " are not run"));
 }
 
 }  // namespace

@@ -358,7 +358,12 @@ TEST(ReportUsage, RunsTheSuiteOfTheTree) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_TRUE(absl::StrContains(Row(result, "gguf/llama_q4_k_m"), "PASS"))
       << result.out;
-  EXPECT_EQ(LastLine(result), "10 of 10 cases pass");
+  size_t rows = 0;
+  for (const absl::string_view line : absl::StrSplit(result.out, '\n')) {
+    rows += absl::StartsWith(line, "gguf/llama_q");
+  }
+  EXPECT_GE(rows, 3u);
+  EXPECT_EQ(LastLine(result), absl::StrCat(rows, " of ", rows, " cases pass"));
 }
 
 }  // namespace
