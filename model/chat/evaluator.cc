@@ -225,6 +225,7 @@ Evaluator::FlowOr Evaluator::RunLoop(const Stmt& stmt, const Value& iterable,
   const Value loop_value = Value::Of(Kind::kLoop, loop);
   const std::shared_ptr<Frame> outer = frame_;
   FlowOr flow = Flow::kNext;
+  bool finished = false;  // a round ran to its end: then there is no "else"
   for (loop->index = 0;; ++loop->index) {
     if (loop->index == loop->passed.size()) {
       LANEWISE_ASSIGN_OR_RETURN(const bool more, Pull(*loop));
@@ -241,9 +242,10 @@ Evaluator::FlowOr Evaluator::RunLoop(const Stmt& stmt, const Value& iterable,
     }
     frame_ = outer;
     LANEWISE_RETURN_IF_ERROR(flow.status());
-    if (*flow == Flow::kBreak) return Flow::kNext;
+    if (*flow == Flow::kBreak) break;
+    finished = finished || *flow == Flow::kNext;
   }
-  if (!loop->passed.empty()) return Flow::kNext;
+  if (finished) return Flow::kNext;
   frame_ = frame;
   flow = RunScoped(stmt.bodies[1]);
   frame_ = outer;

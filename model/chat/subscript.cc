@@ -226,8 +226,7 @@ absl::StatusOr<Value> GetSlice(Machine& machine, const Value& object,
   const bool sliceable = object.is_string() || object.is(Kind::kList) ||
                          object.is(Kind::kTuple) || object.is(Kind::kRange);
   if (!sliceable) {
-    return machine.Undefined(
-        absl::StrCat(Describe(object), " has no element slice"));
+    return Fail(absl::StrCat(Describe(object), " cannot be sliced"));
   }
   LANEWISE_ASSIGN_OR_RETURN(const int64_t length, Length(object));
   LANEWISE_ASSIGN_OR_RETURN(const Bounds b, Resolve(length, start, stop, step));

@@ -105,6 +105,28 @@ TEST(ChatLanguage, LoopScope) {
             "False");
 }
 
+// As the reference counts: rounds that end early are none.
+TEST(ChatLanguage, M20ElseOfALoopNeedsARoundThatRanToItsEnd) {
+  const auto loop = [](const std::string& body) {
+    return Render("{% for i in [1, 2] %}" + body + "{% else %}E{% endfor %}");
+  };
+  EXPECT_EQ(loop("{{ i }}"), "12");
+  EXPECT_EQ(loop("{{ i }}{% break %}"), "1E");
+  EXPECT_EQ(loop("{{ i }}{% continue %}"), "12E");
+  EXPECT_EQ(loop("{{ i }}{% if i == 1 %}{% continue %}{% endif %}"), "12");
+  EXPECT_EQ(loop("{{ i }}{% if i == 2 %}{% break %}{% endif %}"), "12");
+  EXPECT_EQ(loop("{% for j in [3, 4] %}{{ j }}{% break %}{% endfor %}"), "33");
+}
+
+TEST(ChatLanguage, M20WhatCannotBeSlicedIsAnError) {
+  for (const char* value : {"1", "none", "true", "1.5", "{'a': 1}"}) {
+    const std::string text = Render(std::string("{{ (") + value + ")[:1] }}");
+    EXPECT_TRUE(absl::StrContains(text, "cannot be sliced")) << text;
+  }
+  EXPECT_EQ(Render("{{ 'ab'[:1] }}{{ [1, 2][1:] }}{{ (1, 2)[::-1] }}"),
+            "a[2](2, 1)");
+}
+
 TEST(ChatLanguage, TheLoopsConditionIsTestedWhenNeeded) {
   const std::string head =
       "{% set ns = namespace(n=0) %}{% for i in [1, 2, 3] if ns.n < 1 %}";
