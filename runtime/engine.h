@@ -32,6 +32,7 @@
 #include "lanewise/classification.h"
 #include "lanewise/embedding.h"
 #include "lanewise/generation_options.h"
+#include "lanewise/hypothesis.h"
 
 namespace lanewise {
 
@@ -97,14 +98,6 @@ struct GenerateRequest {
   bool hash_logits = false;       // fill GenerateResult::logits_hash
 };
 
-enum class FinishReason : uint8_t {
-  kEnd,        // an end-of-text or end-of-turn token
-  kStop,       // a stop string
-  kLength,     // max_tokens or the context is used up
-  kCancelled,  // on_text returned false, or should_cancel true
-};
-absl::string_view FinishReasonName(FinishReason reason);
-
 struct GenerateCallbacks {
   // New text, whole UTF-8 characters only; with beams once, at the end.
   // Returning false ends generation.
@@ -113,15 +106,6 @@ struct GenerateCallbacks {
   std::function<void(size_t done, size_t total)> on_prompt;
   // Asked before every chunk and token; true ends generation.
   std::function<bool()> should_cancel;
-};
-
-// One result of beam search.
-struct Hypothesis {
-  std::string text;
-  std::vector<int32_t> ids;    // new tokens, the end token included
-  double log_probability = 0;  // sum over ids, as the processors left them
-  double score = 0;            // log_probability / length ** length_penalty
-  FinishReason finish_reason = FinishReason::kLength;
 };
 
 struct GenerateResult {
