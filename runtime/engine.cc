@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
@@ -16,6 +18,7 @@
 #include "runtime/embed.h"
 #include "runtime/prompt.h"
 #include "runtime/session.h"
+#include "runtime/translate.h"
 #include "simd/context.h"
 #include "simd/status_macros.h"
 #include "simd/target.h"
@@ -111,6 +114,13 @@ class LoadedEngine : public Engine {
         Embedder::Create(*checkpoint, shared, engine->runner_.get());
     engine->classifier_ =
         Classifier::Create(*checkpoint, shared, engine->runner_.get());
+    if (!spec.encoder.empty()) {
+      LANEWISE_ASSIGN_OR_RETURN(
+          engine->translator_,
+          Translator::Create(*checkpoint, shared, options));
+      const std::vector<std::string>& more = engine->translator_->notices();
+      engine->notices_.insert(engine->notices_.end(), more.begin(), more.end());
+    }
     return engine;
   }
 
@@ -149,6 +159,19 @@ class LoadedEngine : public Engine {
       const ClassifyCallbacks& callbacks) override {
     if (!classifier_.ok()) return classifier_.status();
     return (*classifier_)->Classify(request, callbacks);
+  }
+
+  absl::StatusOr<TranslateResult> Translate(
+      const TranslateRequest& request,
+      const TranslateCallbacks& callbacks) override {
+    LANEWISE_RETURN_IF_ERROR(CheckTranslates());
+    return translator_->Translate(request, callbacks);
+  }
+
+  absl::StatusOr<TranslateOptions> TranslateDefaults(
+      const TranslateRequest& request) const override {
+    LANEWISE_RETURN_IF_ERROR(CheckTranslates());
+    return translator_->Defaults(request);
   }
 
   absl::StatusOr<std::string> RenderChat(
@@ -199,14 +222,26 @@ class LoadedEngine : public Engine {
   absl::Status CheckContinuesText() const {
     const ModelSpec& spec = model_->spec();
     if (!spec.bidirectional() && spec.encoder.empty()) return absl::OkStatus();
+    absl::string_view fits = "Embed fits it";
+    if (!spec.encoder.empty()) {
+      fits = "Translate fits it";
+    } else if (spec.head.task > HeadTask::kPooled ||
+               spec.head.task == HeadTask::kMaskedToken) {
+      fits = "Classify and Embed fit it";
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         path_, ": expected a model that continues text, found ",
         spec.encoder.empty() ? "an encoder (" : "an encoder-decoder (",
-        spec.family, "): ",
-        spec.head.task > HeadTask::kPooled ||
-                spec.head.task == HeadTask::kMaskedToken
-            ? "Classify and Embed fit it"
-            : "Embed fits it"));
+        spec.family, "): ", fits));
+  }
+
+  absl::Status CheckTranslates() const {
+    if (translator_ != nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_,
+                     ": expected an encoder-decoder to translate with, "
+                     "found another kind (",
+                     model_->spec().family, ")"));
   }
 
   // Ids of the tokenizer that the model has no row for would be errors in the
@@ -242,6 +277,7 @@ class LoadedEngine : public Engine {
       absl::UnknownError("not loaded");
   absl::StatusOr<std::unique_ptr<Classifier>> classifier_ =
       absl::UnknownError("not loaded");
+  std::unique_ptr<Translator> translator_;  // null without an encoder
   std::string path_;
   std::vector<std::string> notices_;
 };

@@ -33,6 +33,7 @@
 #include "lanewise/embedding.h"
 #include "lanewise/generation_options.h"
 #include "lanewise/hypothesis.h"
+#include "lanewise/translation.h"
 
 namespace lanewise {
 
@@ -230,6 +231,20 @@ class Engine {
   // OUT_OF_RANGE for one that is too long and may not be cut.
   virtual absl::StatusOr<ClassifyResult> Classify(
       const ClassifyRequest& request, const ClassifyCallbacks& callbacks) = 0;
+
+  // Texts out of texts, of an encoder-decoder. Thread-safe. INVALID_ARGUMENT
+  // for a contradictory request, an unknown task or language or one that is
+  // missing (with those that are known), OUT_OF_RANGE for an input that is
+  // longer than the model's positions (with both numbers), INTERNAL for logits
+  // that are not finite (with input and step).
+  virtual absl::StatusOr<TranslateResult> Translate(
+      const TranslateRequest& request, const TranslateCallbacks& callbacks) = 0;
+
+  // The options that `request` would be translated with if it had none: those
+  // of generation_config.json (older folders: config.json), with those of the
+  // request's task. Errors as Translate.
+  virtual absl::StatusOr<TranslateOptions> TranslateDefaults(
+      const TranslateRequest& request) const = 0;
 
   // The prompt of `messages` as the chat template renders it, ready for an
   // answer.

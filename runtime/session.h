@@ -13,6 +13,7 @@
 #include "lanewise/engine.h"
 #include "model/executor.h"
 #include "model/kv_cache.h"
+#include "runtime/beam_search.h"
 #include "runtime/prompt.h"
 #include "runtime/sampler.h"
 
@@ -37,6 +38,9 @@ struct SessionShared {
   size_t prefill_chunk;
   size_t context_length;
 };
+
+// What a search found, as callers see it: text without control tokens.
+Hypothesis ToHypothesis(const PromptBuilder& prompts, BeamHypothesis beam);
 
 class GenerationSession : public Session {
  public:

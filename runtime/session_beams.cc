@@ -40,6 +40,8 @@ class WatchedStepper : public BeamStepper {
   bool cancelled_ = false;
 };
 
+}  // namespace
+
 Hypothesis ToHypothesis(const PromptBuilder& prompts, BeamHypothesis beam) {
   absl::Span<const int32_t> shown = beam.ids;
   if (beam.ended) shown.remove_suffix(1);
@@ -53,8 +55,6 @@ Hypothesis ToHypothesis(const PromptBuilder& prompts, BeamHypothesis beam) {
   if (beam.ended) hypothesis.finish_reason = FinishReason::kEnd;
   return hypothesis;
 }
-
-}  // namespace
 
 absl::StatusOr<GenerateResult> GenerationSession::GenerateBeams(
     const GenerateRequest& request, const GenerateCallbacks& callbacks) {
