@@ -102,7 +102,7 @@ struct MaskChoices {
 };
 
 // Bytes [begin, end) of the input's pair, whole tokens.
-struct Answer {
+struct AnswerSpan {
   double score = 0;  // probability of its first times that of its last token
   size_t begin = 0;
   size_t end = 0;
@@ -115,7 +115,7 @@ struct Classification {
   std::vector<LabelScore> labels;
   std::vector<Entity> entities;
   std::vector<MaskChoices> masks;
-  std::vector<Answer> answers;
+  std::vector<AnswerSpan> answers;
 };
 
 struct ClassifyResult {

@@ -129,16 +129,17 @@ void Classifier::ReadAnswers(Job* job, const Item& item,
     logits.in_text.push_back(item.encoding.texts[i] == 1);
   }
   const std::string& text = *job->request.inputs[item.input].pair;
-  std::vector<Answer>& answers = job->result.outputs[item.input].answers;
+  std::vector<AnswerSpan>& answers = job->result.outputs[item.input].answers;
   for (const TokenSpan& span :
        BestSpans(logits, job->request.max_answer_tokens, job->request.top_k)) {
     const auto [begin, end] = Trimmed(
         text, {item.ranges[span.first].first, item.ranges[span.last].second});
     // Windows overlap: the better score of a span counts.
-    const auto same = std::find_if(answers.begin(), answers.end(),
-                                   [begin = begin, end = end](const Answer& a) {
-                                     return a.begin == begin && a.end == end;
-                                   });
+    const auto same =
+        std::find_if(answers.begin(), answers.end(),
+                     [begin = begin, end = end](const AnswerSpan& a) {
+                       return a.begin == begin && a.end == end;
+                     });
     if (same == answers.end()) {
       answers.push_back({span.score, begin, end});
     } else {
@@ -146,11 +147,12 @@ void Classifier::ReadAnswers(Job* job, const Item& item,
     }
   }
   // Batches come in any order: equal scores by place.
-  std::sort(
-      answers.begin(), answers.end(), [](const Answer& a, const Answer& b) {
-        if (a.score != b.score) return a.score > b.score;
-        return std::make_pair(a.begin, a.end) < std::make_pair(b.begin, b.end);
-      });
+  std::sort(answers.begin(), answers.end(),
+            [](const AnswerSpan& a, const AnswerSpan& b) {
+              if (a.score != b.score) return a.score > b.score;
+              return std::make_pair(a.begin, a.end) <
+                     std::make_pair(b.begin, b.end);
+            });
   if (answers.size() > job->request.top_k) {
     answers.resize(job->request.top_k);
   }

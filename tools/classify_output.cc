@@ -58,7 +58,7 @@ Json Masks(const Classification& output, const std::string& text) {
 
 Json Answers(const Classification& output, const std::string& text) {
   Json list = Json::array();
-  for (const Answer& answer : output.answers) {
+  for (const AnswerSpan& answer : output.answers) {
     Json json = {{"score", answer.score}};
     json.update(Span(text, answer.begin, answer.end));
     list.push_back(std::move(json));
@@ -89,7 +89,7 @@ std::string FindingLines(const Classification& output, const std::string& text,
       add(choice.score, absl::StrCat(place, Escaped(choice.token)));
     }
   }
-  for (const Answer& answer : output.answers) {
+  for (const AnswerSpan& answer : output.answers) {
     add(answer.score,
         absl::StrCat(Place(answer.begin, answer.end),
                      Escaped(Part(text, answer.begin, answer.end))));

@@ -388,7 +388,7 @@ TEST(Classify, AnswersAreSpansOfTheText) {
   const auto windows = One(engine.get(), request, {question, longer});
   EXPECT_GT(windows.tokens, 21u * 10u);
   size_t reached = 0;
-  for (const Answer& answer : windows.answers) {
+  for (const AnswerSpan& answer : windows.answers) {
     ASSERT_LT(answer.begin, answer.end);
     reached = std::max(reached, answer.end);
   }
