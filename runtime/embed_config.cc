@@ -243,13 +243,16 @@ class FolderReader {
   EmbedConfig& config_;
 };
 
+// Whatever the architecture that the key begins with.
 absl::Status ReadMetadata(const Metadata& metadata, EmbedConfig* config) {
   config->normalize = true;
-  if (!metadata.Has("general.architecture")) return absl::OkStatus();
-  LANEWISE_ASSIGN_OR_RETURN(const absl::string_view architecture,
-                            metadata.GetString("general.architecture"));
-  const std::string key = absl::StrCat(architecture, ".pooling_type");
-  if (!metadata.Has(key)) return absl::OkStatus();
+  const auto is_pooling = [](const std::string& key) {
+    return absl::EndsWith(key, ".pooling_type");
+  };
+  const auto found =
+      std::find_if(metadata.keys().begin(), metadata.keys().end(), is_pooling);
+  if (found == metadata.keys().end()) return absl::OkStatus();
+  const std::string& key = *found;
   LANEWISE_ASSIGN_OR_RETURN(const uint64_t type,
                             metadata.GetUint(key, UINT32_MAX));
   // 0 is none; 4 ranks pairs.
