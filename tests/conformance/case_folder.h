@@ -68,8 +68,7 @@ class CaseFolder {
                                      const char* field) const;
   const Tensor* FindTensor(const std::string& name) const;
 
-  // input_ids by attention_mask, where there is one; or other fields like
-  // them.
+  // input_ids by attention_mask, where there is one; or other fields like them.
   absl::StatusOr<TokenRows> Rows(
       const nlohmann::json& inputs, const char* ids_field = "input_ids",
       const char* mask_field = "attention_mask") const;
