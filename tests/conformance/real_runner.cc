@@ -19,6 +19,7 @@
 #include "simd/status_macros.h"
 #include "simd/vector_ops.h"
 #include "tests/conformance/case_folder.h"
+#include "tests/conformance/real_encoder.h"
 #include "tests/conformance/run_params.h"
 #include "tests/conformance/tokenizer_runner.h"
 
@@ -182,18 +183,22 @@ absl::StatusOr<CaseReport> RunRealCase(const std::string& folder,
   LANEWISE_ASSIGN_OR_RETURN(const CaseFolder golden, CaseFolder::Open(folder));
   LANEWISE_ASSIGN_OR_RETURN(const std::string family,
                             GetString(golden.json(), folder, "family"));
-  if (family != "real-decoder") {
-    return absl::UnimplementedError(
-        absl::StrCat("models of the kind ", family, " are not run"));
-  }
   CaseReport report;
   LANEWISE_ASSIGN_OR_RETURN(report.name,
                             GetString(golden.json(), folder, "name"));
   LANEWISE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(weights));
   report.weights = WeightTypes(*checkpoint);
-  DecoderRunner runner(golden, context, &report);
-  LANEWISE_RETURN_IF_ERROR(runner.Load(weights));
-  runner.RunAll();
+  if (family == "real-decoder") {
+    DecoderRunner runner(golden, context, &report);
+    LANEWISE_RETURN_IF_ERROR(runner.Load(weights));
+    runner.RunAll();
+  } else if (family == "real-encoder") {
+    LANEWISE_RETURN_IF_ERROR(
+        RunRealEncoder(golden, *checkpoint, weights, context, &report));
+  } else {
+    return absl::UnimplementedError(
+        absl::StrCat("models of the kind ", family, " are not run"));
+  }
   if (FileExists(folder + "/tokenizer")) {
     LANEWISE_ASSIGN_OR_RETURN(const auto tokenizer,
                               Tokenizer::Load(*checkpoint));

@@ -13,9 +13,10 @@ namespace lanewise {
 
 // `weights`: a file or folder that Engine::Load takes. Through the public API,
 // with f32 activations and cache, on the target and as many threads as
-// `context` has: rendered prompts, ids, logits, negative log-likelihoods,
-// greedy continuations, and the tokenizer's files. An error means that the case
-// could not be run at all.
+// `context` has. Of a decoder: rendered prompts, ids, logits, negative
+// log-likelihoods, greedy continuations; of a model of embeddings what
+// real_encoder.h says; of both the tokenizer's files. An error means that the
+// case could not be run at all.
 absl::StatusOr<CaseReport> RunRealCase(const std::string& folder,
                                        const std::string& weights,
                                        const Context& context);

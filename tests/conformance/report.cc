@@ -113,7 +113,10 @@ absl::StatusOr<SuiteOptions> ReadOptions(const Invocation& call,
   }
   for (const auto& [name, runfile] : data.models) {
     const auto file = Carried(call, runfile);
-    if (file.ok()) out.weights[name] = *file;
+    if (!file.ok()) continue;
+    const fs::path path = *file;
+    out.weights[name] =
+        path.filename() == "config.json" ? path.parent_path().string() : *file;
   }
   if (!options.suite.empty()) {
     LANEWISE_ASSIGN_OR_RETURN(out.root, Folder("suite", options.suite));

@@ -14,7 +14,8 @@ namespace lanewise {
 struct ReportData {
   // A file in a folder of the suite that is run when none is named.
   std::string suite_file;
-  // Weights of real models: the name of the case, and a file of the model.
+  // Weights of real models: the name of the case, and the file of the model, or
+  // config.json of its folder.
   std::vector<std::pair<std::string, std::string>> models;
 };
 
