@@ -171,7 +171,10 @@ LegacyFolder::~LegacyFolder() {
 std::string WeightTypes(const Checkpoint& checkpoint) {
   std::map<std::string, size_t> bytes;
   for (const Tensor& tensor : checkpoint.tensors()) {
-    if (tensor.shape.size() < 2) continue;
+    // Not vectors, and not tables of integers.
+    if (tensor.shape.size() < 2 || Traits(tensor.type).decode == nullptr) {
+      continue;
+    }
     bytes[std::string(Traits(tensor.type).name)] += tensor.data.size();
   }
   std::vector<std::pair<std::string, size_t>> order(bytes.begin(), bytes.end());
