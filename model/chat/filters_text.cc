@@ -133,7 +133,6 @@ Result Truncate(Machine& machine, const Value& v, const CallArgs& args) {
   LANEWISE_ASSIGN_OR_RETURN(
       const auto bound,
       BindArgs("truncate", args, {"length", "killwords", "end", "leeway"}, 0));
-  LANEWISE_RETURN_IF_ERROR(ExpectString(v, "truncate"));
   LANEWISE_ASSIGN_OR_RETURN(const int64_t length, IntArg(bound[0], 255));
   LANEWISE_ASSIGN_OR_RETURN(const int64_t leeway, IntArg(bound[3], 5));
   Text end = Text::Template("...");
@@ -144,8 +143,10 @@ Result Truncate(Machine& machine, const Value& v, const CallArgs& args) {
   const auto end_length = static_cast<int64_t>(CountCodePoints(end.bytes()));
   if (length < end_length) return Fail("truncate: length is too small");
   if (leeway < 0) return Fail("truncate: leeway is negative");
+  if (v.is_undefined()) return v;
   LANEWISE_ASSIGN_OR_RETURN(const int64_t total, Length(v));
-  if (total - leeway <= length) return v;
+  if (total - leeway <= length) return v;  // whatever it is
+  LANEWISE_RETURN_IF_ERROR(ExpectString(v, "truncate"));
   LANEWISE_RETURN_IF_ERROR(machine.Reserve(v.text().footprint()));
   Text out = v.text().Substr(
       0, ByteOffset(v.bytes(), static_cast<size_t>(length - end_length)));

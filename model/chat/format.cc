@@ -292,8 +292,11 @@ absl::StatusOr<Text> PercentFormatter::Run(const Text& format) {
         machine_.Reserve(out.footprint() + part.footprint()));
     out.Append(part);
   }
+  // Whatever has elements to look up counts as a mapping, and is not used up.
+  const bool mapping = args_.is_dict() || args_.is(Kind::kList) ||
+                       args_.is(Kind::kRange) || args_.is_undefined();
   const size_t given = args_.is(Kind::kTuple) ? args_.list().items.size()
-                       : args_.is_dict()      ? 0
+                       : mapping              ? 0
                                               : 1;
   if (used_ < given) {
     return Fail("not all arguments converted during string formatting");

@@ -127,6 +127,21 @@ TEST(ChatLanguage, M20WhatCannotBeSlicedIsAnError) {
             "a[2](2, 1)");
 }
 
+TEST(ChatLanguage, M20FormatsDoNotUseUpWhatHasElements) {
+  EXPECT_EQ(Render("{{ 'a' % [1] }}{{ 'b' % {} }}{{ 'c' % x }}"), "abc");
+  EXPECT_EQ(Render("{{ '%s' % [1] }}{{ 'd' % () }}"), "[1]d");
+  for (const char* value : {"1", "'x'", "none", "(1,)"}) {
+    const std::string text = Render(std::string("{{ 'a' % ") + value + " }}");
+    EXPECT_TRUE(absl::StrContains(text, "not all arguments")) << text;
+  }
+}
+
+TEST(ChatLanguage, M20TruncateLeavesWhatIsShort) {
+  EXPECT_EQ(Render("{{ x | truncate(5) }}{{ [1, 2] | truncate(5) }}"),
+            "[1, 2]");
+  EXPECT_EQ(Render("{{ 'abcdef ghijkl' | truncate(7) }}"), "abcd...");
+}
+
 TEST(ChatLanguage, TheLoopsConditionIsTestedWhenNeeded) {
   const std::string head =
       "{% set ns = namespace(n=0) %}{% for i in [1, 2, 3] if ns.n < 1 %}";
