@@ -87,6 +87,7 @@ class Loader {
         gguf_(checkpoint.kind() == CheckpointKind::kGguf) {}
 
   absl::Status Load(const LoadProgress& progress) {
+    LANEWISE_RETURN_IF_ERROR(DropAbsentHead());
     SlotTable model_slots;
     LANEWISE_RETURN_IF_ERROR(Find({}, &model_slots));
     LANEWISE_RETURN_IF_ERROR(LoadModel(&model_slots));
@@ -142,6 +143,25 @@ class Loader {
   bool Counts(const TensorRule& rule, const Scope& scope) const {
     return IsOfScope(rule, Pattern(rule), scope) &&
            (rule.tasks & TaskBit(spec_.head.task)) != 0;
+  }
+
+  // Published encoders of sentences often name the class that they were made
+  // from, with a masked-token head, and hold nothing of it.
+  absl::Status DropAbsentHead() {
+    if (spec_.head.task != HeadTask::kMaskedToken) return absl::OkStatus();
+    for (const TensorRule& rule : rules_) {
+      if (!Counts(rule, {}) || rule.tasks == kAllTasks) continue;
+      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor,
+                                FindPrefixed(Expand(Pattern(rule), {})));
+      if (tensor != nullptr) return absl::OkStatus();
+    }
+    spec_.head = {};
+    spec_.head.task = HeadTask::kNone;
+    state_.notices.push_back(absl::StrCat(
+        checkpoint_.path(),
+        ": no tensor of the masked-token head that architectures of "
+        "config.json names, so the model gives hidden states only"));
+    return absl::OkStatus();
   }
 
   // A group's layers have its number.
@@ -308,6 +328,11 @@ class Loader {
       LANEWISE_ASSIGN_OR_RETURN(weights_.head,
                                 MakeProjection(slots, {Slot::kHead}));
       return absl::OkStatus();
+    }
+    if (spec.outputs.has_value() || weights_.token_embedding == nullptr) {
+      return absl::NotFoundError(absl::StrCat(
+          checkpoint_.path(), ": output matrix: expected one, found none that ",
+          "family ", family_.name, " has for this kind of head"));
     }
     if (!spec.tied && !gguf_) {
       state_.notices.push_back(

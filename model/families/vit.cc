@@ -1,5 +1,6 @@
 // ViT: an encoder over patches of an image, norms on the inputs (Dosovitskiy et
 // al., arXiv:2010.11929).
+#include "absl/strings/str_cat.h"
 #include "model/families/bert_like.h"
 #include "model/families/common.h"
 #include "model/families/families.h"
@@ -48,6 +49,13 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
   keys.token_types = false;
   keys.label_dense.reset();
   LANEWISE_ASSIGN_OR_RETURN(ModelSpec spec, ReadBertLike(config, file, keys));
+  if (spec.head.task != HeadTask::kPooled &&
+      spec.head.task != HeadTask::kSequenceLabels) {
+    return absl::UnimplementedError(absl::StrCat(
+        file,
+        ": architectures: expected ViTModel or ViTForImageClassification, "
+        "found another head"));
+  }
   LANEWISE_RETURN_IF_ERROR(ReadPatches(config, file, &spec));
   LANEWISE_RETURN_IF_ERROR(ReadPooler(config, file, &spec));
   spec.final_norm = *spec.embedding_norm;

@@ -254,6 +254,8 @@ constexpr Refused kRefused[] = {
      "expected an odd size and one group, found 4 and 1"},
     {"GroupsOfAConvolution", "deberta_v2_conv", R"({"conv_groups": 2})",
      "expected an odd size and one group, found 3 and 2"},
+    {"HeadOfVit", "vit", R"({"architectures": ["ViTForTokenClassification"]})",
+     "architectures: expected ViTModel or ViTForImageClassification"},
     {"PatchLargerThanItsImage", "vit", R"({"patch_size": 31})", "patch_size"},
     {"UnknownPoolerActivation", "vit", R"({"pooler_act": "wiggle"})",
      "pooler_act: activation 'wiggle' is not supported"},

@@ -285,6 +285,32 @@ TEST(EncoderModel, LabelsWithoutAHeadNameTheTensorThatIsMissing) {
                                            "family albert, found none"));
 }
 
+TEST(EncoderModel, AMaskedTokenHeadThatIsNotThereIsLeftOutWithANotice) {
+  ModelFolder folder("bert");
+  folder.EditJson("config.json", [](auto& json) {
+    json["architectures"] = {"BertForMaskedLM"};
+  });
+  const auto model = Load(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->spec().head.task, HeadTask::kNone);
+  EXPECT_THAT((*model)->notices(),
+              Contains(HasSubstr("no tensor of the masked-token head")));
+}
+
+TEST(EncoderModel, AMaskedTokenHeadOfWhichAPartIsThereNamesTheRest) {
+  ModelFolder folder("bert");
+  folder.EditJson("config.json", [](auto& json) {
+    json["architectures"] = {"BertForMaskedLM"};
+  });
+  folder.EditTensors([](auto& header) {
+    header["cls.predictions.transform.dense.weight"] =
+        header["pooler.dense.weight"];
+    header.erase("pooler.dense.weight");
+  });
+  EXPECT_THAT(LoadError(folder),
+              HasSubstr("cls.predictions.transform.dense.bias"));
+}
+
 TEST(EncoderModel, MoreGroupsThanStoredNameTheFirstThatIsMissing) {
   ModelFolder folder("albert");
   folder.EditJson("config.json",
