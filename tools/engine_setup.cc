@@ -26,12 +26,10 @@ constexpr std::array<std::pair<absl::string_view, WeightPrecision>, 7>
 
 }  // namespace
 
-void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags) {
+void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags,
+                    absl::string_view model_help) {
   flags->Section("The model and how it runs");
-  flags->Add({"model", "FILE_OR_FOLDER",
-              "a GGUF file, or a folder with config.json, safetensors and "
-              "tokenizer.json (default: SmolLM2-135M-Instruct)"},
-             model);
+  flags->Add({"model", "FILE_OR_FOLDER", model_help}, model);
   flags->Add({"threads", "N", "threads (0: as many as this process may use)"},
              &engine->threads, 0, 1024);
   flags->Add(

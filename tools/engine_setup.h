@@ -19,9 +19,15 @@ namespace lanewise {
 // The largest count that a flag takes.
 inline constexpr int64_t kMaxCount = 1'000'000'000;
 
+// The help of --model where the default model generates text.
+inline constexpr absl::string_view kModelHelp =
+    "a GGUF file, or a folder with config.json, safetensors and tokenizer.json "
+    "(default: SmolLM2-135M-Instruct)";
+
 // A section of flags. `model` (as typed; empty: the default model) and `engine`
-// must outlive the flags.
-void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags);
+// must outlive the flags, and so must `model_help`.
+void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags,
+                    absl::string_view model_help = kModelHelp);
 
 // What single flags cannot know.
 absl::Status CheckEngineFlags(const EngineOptions& engine);

@@ -1,6 +1,7 @@
 #include "tools/line_reader.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <utility>
@@ -40,6 +41,11 @@ bool LineReader::Next(const InterruptScope& interrupt, std::string* line) {
     }
   }
   return false;
+}
+
+bool LineReader::Ready() const {
+  pollfd input{fd_, POLLIN, 0};
+  return held_.find('\n') != std::string::npos || poll(&input, 1, 0) > 0;
 }
 
 }  // namespace lanewise

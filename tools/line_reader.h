@@ -26,6 +26,9 @@ class LineReader {
   // end of the input, after a Ctrl-C, and on an error.
   bool Next(const InterruptScope& interrupt, std::string* line);
 
+  // Whether Next would find something at once: a line, more of one, or the end.
+  bool Ready() const;
+
   // What ended the lines before the input did: it could not be read, or a line
   // is longer than `longest` bytes.
   const absl::Status& status() const { return status_; }

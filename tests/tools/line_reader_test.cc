@@ -57,6 +57,26 @@ TEST_F(LineReaderTest, LinesWithAndWithoutANewlineAtTheEnd) {
   }
 }
 
+TEST_F(LineReaderTest, ReadyTellsWhatNextFindsAtOnce) {
+  const InterruptScope interrupt;
+  LineReader lines(fds_[0]);
+  EXPECT_FALSE(lines.Ready());
+  Send("one\ntwo\nthr");
+  std::string line;
+  for (const char* expected : {"one", "two"}) {
+    EXPECT_TRUE(lines.Ready());
+    ASSERT_TRUE(lines.Next(interrupt, &line));
+    EXPECT_EQ(line, expected);
+  }
+  EXPECT_FALSE(lines.Ready());  // a beginning that was read already
+  End();
+  EXPECT_TRUE(lines.Ready());
+  ASSERT_TRUE(lines.Next(interrupt, &line));
+  EXPECT_EQ(line, "thr");
+  EXPECT_TRUE(lines.Ready());  // the end
+  EXPECT_FALSE(lines.Next(interrupt, &line));
+}
+
 TEST_F(LineReaderTest, GivesALineBeforeTheNextComes) {
   const InterruptScope interrupt;
   LineReader lines(fds_[0]);
