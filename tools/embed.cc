@@ -16,6 +16,7 @@
 #include "tools/embed_output.h"
 #include "tools/engine_setup.h"
 #include "tools/interrupt.h"
+#include "tools/npy.h"
 #include "tools/output.h"
 #include "tools/output_file.h"
 #include "tools/text_input.h"
@@ -100,7 +101,7 @@ class Program {
       if (result.truncated > 0) notices_.pop_back();  // told for all texts
       if (options_.format == EmbedFormat::kNpy) {
         LANEWISE_RETURN_IF_ERROR(Write(NpyHeader(
-            texts_.size(), options_.similarity ? texts_.size() : width_)));
+            {texts_.size(), options_.similarity ? texts_.size() : width_})));
       }
     }
     truncated_ += result.truncated;

@@ -1,29 +1,15 @@
 #include "tools/embed_output.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "tools/escaped.h"
+#include "tools/npy.h"
 
 namespace lanewise {
 namespace {
-
-// Little-endian on every machine.
-std::string Bytes(absl::Span<const float> values) {
-  std::string bytes;
-  bytes.reserve(values.size() * sizeof(float));
-  for (const float value : values) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    for (int shift = 0; shift < 32; shift += 8) {
-      bytes.push_back(static_cast<char>(bits >> shift & 0xFF));
-    }
-  }
-  return bytes;
-}
 
 // Enough digits to get each float back.
 std::string Numbers(absl::Span<const float> values, absl::string_view between) {
@@ -42,24 +28,10 @@ double Dot(const float* x, const float* y, size_t n) {
 
 }  // namespace
 
-std::string NpyHeader(size_t rows, size_t columns) {
-  std::string header =
-      absl::StrCat("{'descr': '<f4', 'fortran_order': False, 'shape': (", rows,
-                   ", ", columns, "), }");
-  constexpr size_t kBefore = 10, kAlignment = 64;
-  const size_t unpadded = kBefore + header.size() + 1;
-  header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
-  header += '\n';
-  std::string out = "\x93NUMPY";
-  out += {'\x01', '\x00', static_cast<char>(header.size() & 0xFF),
-          static_cast<char>(header.size() >> 8)};
-  return out + header;
-}
-
 std::string RowText(const EmbedOptions& options, const EmbedRow& row) {
   switch (options.format) {
     case EmbedFormat::kNpy:
-      return Bytes(row.values);
+      return NpyValues(row.values);
     case EmbedFormat::kJsonl: {
       const nlohmann::json text = std::string(row.text);
       return absl::StrCat(

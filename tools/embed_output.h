@@ -12,10 +12,6 @@
 
 namespace lanewise {
 
-// What stands before the rows of an array [rows, columns] in NumPy's format
-// (version 1.0, little-endian f32).
-std::string NpyHeader(size_t rows, size_t columns);
-
 struct EmbedRow {
   absl::string_view text;
   size_t tokens = 0;

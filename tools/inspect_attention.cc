@@ -19,7 +19,8 @@
 #include "simd/status_macros.h"
 #include "tools/attention_page.h"
 #include "tools/escaped.h"
-#include "tools/saved_file.h"
+#include "tools/npy.h"
+#include "tools/output_file.h"
 
 namespace lanewise {
 namespace {
@@ -74,14 +75,21 @@ absl::Status Record(const Model& model, const Context& context,
   return recorder->status();
 }
 
+absl::Status Save(const std::string& path, absl::string_view bytes) {
+  LANEWISE_ASSIGN_OR_RETURN(const auto file, OutputFile::Create(path));
+  LANEWISE_RETURN_IF_ERROR(file->Write(bytes));
+  return file->Finish();
+}
+
 std::string NpyOf(absl::Span<const AttentionMap> maps) {
   const AttentionMap& first = maps.front();
   std::vector<float> all;
   for (const AttentionMap& map : maps) {
     all.insert(all.end(), map.weights.begin(), map.weights.end());
   }
-  return NpyFile({maps.size(), first.heads.size(), first.rows, first.keys},
-                 all);
+  return absl::StrCat(
+      NpyHeader({maps.size(), first.heads.size(), first.rows, first.keys}),
+      NpyValues(all));
 }
 
 }  // namespace
@@ -125,8 +133,8 @@ absl::StatusOr<std::string> WriteAttention(const AttentionRequest& request) {
   for (const int32_t id : ids) page.tokens.push_back(tokenizer->TokenText(id));
   const std::string npy = absl::StrCat(request.output, ".npy");
   const std::string html = absl::StrCat(request.output, ".html");
-  LANEWISE_RETURN_IF_ERROR(SaveFile(npy, NpyOf(recorder.maps())));
-  LANEWISE_RETURN_IF_ERROR(SaveFile(html, AttentionHtml(page)));
+  LANEWISE_RETURN_IF_ERROR(Save(npy, NpyOf(recorder.maps())));
+  LANEWISE_RETURN_IF_ERROR(Save(html, AttentionHtml(page)));
   const AttentionMap& map = recorder.maps().front();
   return absl::StrCat(npy, ": f32 [", recorder.maps().size(), ", ",
                       map.heads.size(), ", ", map.rows, ", ", map.keys,
