@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <new>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "model/requantize.h"
+#include "model/slot_finder.h"
 #include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/status_macros.h"
@@ -21,46 +21,12 @@
 namespace lanewise {
 namespace {
 
-// The tensors that were found for one slot.
-struct SlotSources {
-  std::optional<TensorSource> weight;
-  std::optional<TensorSource> bias;
-};
-using SlotTable = std::array<SlotSources, static_cast<size_t>(Slot::kCount)>;
-
-// The part of the model whose tensors are looked up: a layer, an expert of it,
-// or what is outside of layers.
-struct Scope {
-  std::optional<size_t> layer, expert;
-};
-
-// `pattern` with the numbers of the layer and the expert in place of its "{}".
-std::string ExpandName(absl::string_view pattern, const Scope& scope) {
-  std::string name;
-  for (const std::optional<size_t>& number : {scope.layer, scope.expert}) {
-    const size_t at = pattern.find("{}");
-    if (!number.has_value() || at == pattern.npos) break;
-    absl::StrAppend(&name, pattern.substr(0, at), *number);
-    pattern.remove_prefix(at + 2);
-  }
-  absl::StrAppend(&name, pattern);
-  return name;
-}
-
-bool IsOfScope(const TensorRule& rule, absl::string_view pattern,
-               const Scope& scope) {
-  return !pattern.empty() &&
-         absl::StrContains(pattern, "{}") == scope.layer.has_value() &&
-         IsExpertSlot(rule.slot) == scope.expert.has_value();
-}
-
 // What the stacks of one checkpoint have in common while they are loaded.
 struct LoadState {
   explicit LoadState(std::optional<DType> type) : requantizer(type) {}
 
   Requantizer requantizer;
-  std::vector<std::string> notices;
-  absl::flat_hash_set<const Tensor*> used;
+  SlotFinder::Notes notes;
   // Token embeddings, by their tensor.
   absl::flat_hash_map<const Tensor*, std::shared_ptr<const PackedMatrix>>
       embeddings;
@@ -80,23 +46,23 @@ class Loader {
       : checkpoint_(checkpoint),
         family_(family),
         context_(context),
-        rules_(stack.rules),
+        finder_(checkpoint, family, stack.rules, stack.spec, &state->notes),
         spec_(*stack.spec),
         weights_(*stack.weights),
         state_(*state),
         gguf_(checkpoint.kind() == CheckpointKind::kGguf) {}
 
   absl::Status Load(const LoadProgress& progress) {
-    LANEWISE_RETURN_IF_ERROR(DropAbsentHead());
+    LANEWISE_RETURN_IF_ERROR(finder_.DropAbsentHead());
     SlotTable model_slots;
-    LANEWISE_RETURN_IF_ERROR(Find({}, &model_slots));
+    LANEWISE_RETURN_IF_ERROR(finder_.Find({}, &model_slots));
     LANEWISE_RETURN_IF_ERROR(LoadModel(&model_slots));
     const size_t layers = spec_.layers.size();
     weights_.layers.resize(layers);
     for (size_t layer = 0; layer < layers; ++layer) {
       if (FirstOfGroup(spec_, layer) == layer) {
         SlotTable slots;
-        LANEWISE_RETURN_IF_ERROR(Find({layer, std::nullopt}, &slots));
+        LANEWISE_RETURN_IF_ERROR(finder_.Find({layer, std::nullopt}, &slots));
         LANEWISE_RETURN_IF_ERROR(LoadLayer(layer, &slots));
       }
       if (progress) progress(layer + 1, layers);
@@ -105,143 +71,6 @@ class Loader {
   }
 
  private:
-  const LayerSpec* LayerOf(const Scope& scope) const {
-    return scope.layer.has_value() ? &spec_.layers[*scope.layer] : nullptr;
-  }
-
-  // Looks up the tensors of one scope. Rules of one slot are alternatives.
-  absl::Status Find(const Scope& scope, SlotTable* slots) {
-    std::vector<std::pair<const TensorRule*, const Tensor*>> unwanted;
-    absl::flat_hash_set<const Tensor*> taken;
-    for (const TensorRule& rule : rules_) {
-      if (!Counts(rule, scope)) continue;
-      const std::string name = Expand(Pattern(rule), scope);
-      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
-      if (tensor == nullptr) continue;
-      state_.used.insert(tensor);
-      if (rule.slot == Slot::kIgnored) continue;
-      if (!IsWanted(rule, scope)) {
-        unwanted.emplace_back(&rule, tensor);
-        continue;
-      }
-      const bool stacked = scope.expert.has_value() &&
-                           name == Expand(Pattern(rule), {scope.layer, {}});
-      LANEWISE_ASSIGN_OR_RETURN(
-          TensorSource source,
-          TensorSource::Create(*tensor, rule, gguf_, spec_,
-                               {LayerOf(scope), scope.expert, stacked}));
-      SlotSources& slot = At(slots, rule.slot);
-      (rule.bias ? slot.bias : slot.weight).emplace(std::move(source));
-      taken.insert(tensor);
-    }
-    for (const auto& [rule, tensor] : unwanted) {
-      if (!taken.contains(tensor)) NoteUnwanted(*rule, *tensor);
-    }
-    return CheckComplete(scope, *slots);
-  }
-
-  bool Counts(const TensorRule& rule, const Scope& scope) const {
-    return IsOfScope(rule, Pattern(rule), scope) &&
-           (rule.tasks & TaskBit(spec_.head.task)) != 0;
-  }
-
-  // Published encoders of sentences often name the class that they were made
-  // from, with a masked-token head, and hold nothing of it.
-  absl::Status DropAbsentHead() {
-    if (spec_.head.task != HeadTask::kMaskedToken) return absl::OkStatus();
-    for (const TensorRule& rule : rules_) {
-      if (!Counts(rule, {}) || rule.tasks == kAllTasks) continue;
-      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor,
-                                FindPrefixed(Expand(Pattern(rule), {})));
-      if (tensor != nullptr) return absl::OkStatus();
-    }
-    spec_.head = {};
-    spec_.head.task = HeadTask::kNone;
-    state_.notices.push_back(absl::StrCat(
-        checkpoint_.path(),
-        ": no tensor of the masked-token head that architectures of "
-        "config.json names, so the model gives hidden states only"));
-    return absl::OkStatus();
-  }
-
-  // A group's layers have its number.
-  std::string Expand(absl::string_view pattern, Scope scope) const {
-    if (scope.layer.has_value()) {
-      scope.layer = spec_.layers[*scope.layer].group.value_or(*scope.layer);
-    }
-    return ExpandName(pattern, scope);
-  }
-
-  absl::string_view Pattern(const TensorRule& rule) const {
-    return gguf_ ? rule.gguf : rule.hugging_face;
-  }
-
-  absl::Status CheckComplete(const Scope& scope, const SlotTable& slots) const {
-    for (const TensorRule& rule : rules_) {
-      if (!Counts(rule, scope)) continue;
-      const SlotSources& slot = slots[static_cast<size_t>(rule.slot)];
-      const bool found =
-          rule.bias ? slot.bias.has_value() : slot.weight.has_value();
-      if (found || !IsRequired(rule, scope)) continue;
-      return absl::NotFoundError(
-          absl::StrCat(checkpoint_.path(), ": tensor ", family_.prefixes[0],
-                       Expand(Pattern(rule), scope), ": expected by family ",
-                       family_.name, ", found none of that name"));
-    }
-    return absl::OkStatus();
-  }
-
-  // Null when there is none; UNIMPLEMENTED when its type is not supported (it
-  // must not pass for an absent one).
-  absl::StatusOr<const Tensor*> FindPrefixed(const std::string& name) const {
-    std::vector<std::string> names = {name};
-    if (!gguf_) {
-      names.clear();
-      for (const absl::string_view prefix : family_.prefixes) {
-        names.push_back(absl::StrCat(prefix, name));
-      }
-    }
-    for (const std::string& candidate : names) {
-      absl::StatusOr<const Tensor*> tensor =
-          checkpoint_.RequireTensor(candidate);
-      if (!absl::IsNotFound(tensor.status())) return tensor;
-    }
-    return nullptr;
-  }
-
-  bool IsRequired(const TensorRule& rule, const Scope& scope) const {
-    // The vocabulary's may be tied.
-    if (IsHead(rule) && !spec_.head.outputs.has_value()) return false;
-    // A pooler may be left out.
-    if (spec_.head.task == HeadTask::kPooled && rule.slot == Slot::kHeadDense) {
-      return false;
-    }
-    return rule.presence == Presence::kRequired &&
-           HasSlot(spec_, LayerOf(scope), rule.slot, rule.bias);
-  }
-
-  // False for tensors that the configuration says the model does not use.
-  bool IsWanted(const TensorRule& rule, const Scope& scope) const {
-    const bool wanted = HasSlot(spec_, LayerOf(scope), rule.slot, rule.bias);
-    if (gguf_) return wanted || rule.bias;  // such files do not tell of biases
-    return wanted && !(IsHead(rule) && spec_.head.tied);
-  }
-
-  static bool IsHead(const TensorRule& rule) {
-    return rule.slot == Slot::kHead && !rule.bias;
-  }
-
-  void NoteUnwanted(const TensorRule& rule, const Tensor& tensor) {
-    state_.notices.push_back(absl::StrCat(
-        tensor.file, ": ", tensor.name,
-        ": ignored, since config.json says that the model has none",
-        IsHead(rule) ? " of its own (tie_word_embeddings)" : ""));
-  }
-
-  static SlotSources& At(SlotTable* slots, Slot slot) {
-    return (*slots)[static_cast<size_t>(slot)];
-  }
-
   absl::Status LoadModel(SlotTable* slots) {
     Weights& weights = weights_;
     LANEWISE_RETURN_IF_ERROR(LoadTokenEmbedding(slots));
@@ -286,7 +115,7 @@ class Loader {
 
   // Packed once where both stacks of an encoder-decoder name the same tensor.
   absl::Status LoadTokenEmbedding(SlotTable* slots) {
-    SlotSources& sources = At(slots, Slot::kTokenEmbedding);
+    SlotSources& sources = (*slots)[Slot::kTokenEmbedding];
     if (!sources.weight.has_value()) return absl::OkStatus();
     auto& shared = state_.embeddings[&sources.weight->tensor()];
     if (shared == nullptr) {
@@ -306,7 +135,7 @@ class Loader {
           {&rope.short_factors, Slot::kRopeShortFactors},
           {&rope.long_factors, Slot::kRopeLongFactors}};
       for (const auto& [factors, slot] : lists) {
-        if (!At(slots, slot).weight.has_value()) continue;
+        if (!(*slots)[slot].weight.has_value()) continue;
         LANEWISE_ASSIGN_OR_RETURN(*factors, MakeVector(slots, slot));
       }
       if (!rope.short_factors.empty() && !rope.long_factors.empty()) {
@@ -321,7 +150,7 @@ class Loader {
     if (spec.task == HeadTask::kNone || spec.outputs == size_t{0}) {
       return absl::OkStatus();
     }
-    SlotSources& head = At(slots, Slot::kHead);
+    SlotSources& head = (*slots)[Slot::kHead];
     spec.bias = head.bias.has_value();
     if (head.weight.has_value()) {
       spec.tied = false;
@@ -335,7 +164,7 @@ class Loader {
           "family ", family_.name, " has for this kind of head"));
     }
     if (!spec.tied && !gguf_) {
-      state_.notices.push_back(
+      state_.notes.notices.push_back(
           absl::StrCat(checkpoint_.path(),
                        ": no output matrix, so the token embedding serves "
                        "as one although tie_word_embeddings is false"));
@@ -429,7 +258,7 @@ class Loader {
     moe.experts.resize(spec.experts);
     for (size_t expert = 0; expert < spec.experts; ++expert) {
       SlotTable own;
-      LANEWISE_RETURN_IF_ERROR(Find({index, expert}, &own));
+      LANEWISE_RETURN_IF_ERROR(finder_.Find({index, expert}, &own));
       LANEWISE_ASSIGN_OR_RETURN(
           moe.experts[expert].in,
           MakeProjection(
@@ -442,7 +271,7 @@ class Loader {
   }
 
   void ReleaseStacked(const SlotTable& slots) {
-    for (const SlotSources& sources : slots) {
+    for (const SlotSources& sources : slots.sources) {
       if (sources.weight.has_value() && sources.weight->stacked()) {
         checkpoint_.Release(sources.weight->tensor());
       }
@@ -450,13 +279,13 @@ class Loader {
   }
 
   absl::StatusOr<std::vector<float>> MakeVector(SlotTable* slots, Slot slot) {
-    SlotSources& sources = At(slots, slot);
+    SlotSources& sources = (*slots)[slot];
     if (!sources.weight.has_value()) return std::vector<float>();
     return sources.weight->DecodeAll(checkpoint_);
   }
 
   absl::StatusOr<NormWeights> MakeNorm(SlotTable* slots, Slot slot) {
-    SlotSources& sources = At(slots, slot);
+    SlotSources& sources = (*slots)[slot];
     NormWeights norm;
     LANEWISE_ASSIGN_OR_RETURN(norm.weight, MakeVector(slots, slot));
     if (sources.bias.has_value()) {
@@ -471,11 +300,11 @@ class Loader {
       SlotTable* slots, std::initializer_list<Slot> wanted) {
     std::vector<SlotSources*> found;
     for (const Slot slot : wanted) {
-      std::optional<TensorSource>& weight = At(slots, slot).weight;
+      std::optional<TensorSource>& weight = (*slots)[slot].weight;
       if (!weight.has_value()) continue;
       LANEWISE_RETURN_IF_ERROR(
           state_.requantizer.Apply(slot, checkpoint_, context_, &*weight));
-      found.push_back(&At(slots, slot));
+      found.push_back(&(*slots)[slot]);
     }
     Projection projection;
     for (size_t begin = 0; begin < found.size();) {
@@ -537,7 +366,7 @@ class Loader {
   const Checkpoint& checkpoint_;
   const Family& family_;
   const Context& context_;
-  const absl::Span<const TensorRule> rules_;
+  SlotFinder finder_;
   ModelSpec& spec_;
   Weights& weights_;
   LoadState& state_;
@@ -549,11 +378,11 @@ void NoteUnused(const Checkpoint& checkpoint, const Family& family,
                 LoadState* state) {
   std::vector<absl::string_view> names;
   for (const Tensor& tensor : checkpoint.tensors()) {
-    if (!state->used.contains(&tensor)) names.push_back(tensor.name);
+    if (!state->notes.used.contains(&tensor)) names.push_back(tensor.name);
   }
   if (names.empty()) return;
   const size_t shown = std::min<size_t>(names.size(), 3);
-  state->notices.push_back(
+  state->notes.notices.push_back(
       absl::StrCat(checkpoint.path(), ": ignored ", names.size(),
                    " tensors that family ", family.name, " does not use: ",
                    absl::StrJoin(names.begin(), names.begin() + shown, ", "),
@@ -612,7 +441,7 @@ absl::StatusOr<LoadedWeights> LoadWeights(const Checkpoint& checkpoint,
              &state)
           .Load(options.progress));
   NoteUnused(checkpoint, family, &state);
-  loaded.notices = std::move(state.notices);
+  loaded.notices = std::move(state.notes.notices);
   for (std::string& line : state.requantizer.Notices()) {
     loaded.notices.push_back(std::move(line));
   }
