@@ -1,8 +1,5 @@
 #include "tests/conformance/report.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +19,7 @@
 #include "tools/escaped.h"
 #include "tools/flags.h"
 #include "tools/output.h"
-#include "tools/saved_file.h"
+#include "tools/output_file.h"
 
 namespace lanewise {
 namespace {
@@ -175,32 +172,35 @@ std::vector<CaseRow> RunAll(const Invocation& call, const Context& context,
   return rows;
 }
 
-// What can be known of an output file before the work is done.
-absl::Status CheckFolder(const std::string& path) {
-  const fs::path folder = fs::absolute(path).parent_path();
-  if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, path);
-}
+// Null where none is asked for. Made before the work is done, so that what
+// cannot be written is known then.
+struct Files {
+  std::unique_ptr<OutputFile> json, markdown;
+};
 
-absl::Status CheckFiles(const Options& options) {
-  for (const std::string& path : {options.json, options.markdown}) {
-    if (path.empty()) continue;
-    LANEWISE_RETURN_IF_ERROR(CheckFolder(ResolvePath(path)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteFiles(const Options& options, const ReportHeader& header,
-                        const std::vector<CaseRow>& rows) {
+absl::Status OpenFiles(const Options& options, Files* files) {
   if (!options.json.empty()) {
-    LANEWISE_RETURN_IF_ERROR(
-        SaveFile(ResolvePath(options.json), JsonReport(header, rows)));
+    LANEWISE_ASSIGN_OR_RETURN(files->json,
+                              OutputFile::Create(ResolvePath(options.json)));
   }
   if (!options.markdown.empty()) {
-    LANEWISE_RETURN_IF_ERROR(
-        SaveFile(ResolvePath(options.markdown), MarkdownReport(header, rows)));
+    LANEWISE_ASSIGN_OR_RETURN(
+        files->markdown, OutputFile::Create(ResolvePath(options.markdown)));
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& text, OutputFile* file) {
+  if (file == nullptr) return absl::OkStatus();
+  LANEWISE_RETURN_IF_ERROR(file->Write(text));
+  return file->Finish();
+}
+
+absl::Status WriteFiles(const ReportHeader& header,
+                        const std::vector<CaseRow>& rows, Files* files) {
+  LANEWISE_RETURN_IF_ERROR(
+      WriteFile(JsonReport(header, rows), files->json.get()));
+  return WriteFile(MarkdownReport(header, rows), files->markdown.get());
 }
 
 }  // namespace
@@ -224,8 +224,9 @@ int Report(const Invocation& call, const ReportData& data) {
                                options.filter.empty() ? "" : " of that name",
                                " is in this suite")));
   }
-  const absl::Status checked = CheckFiles(options);
-  if (!checked.ok()) return Fail(call, checked);
+  Files files;
+  const absl::Status opened = OpenFiles(options, &files);
+  if (!opened.ok()) return Fail(call, opened);
 
   Output out(call.io.out);
   const std::vector<CaseRow> rows =
@@ -234,7 +235,7 @@ int Report(const Invocation& call, const ReportData& data) {
   const ReportHeader header{suite->root,
                             std::string((*context)->target().name()),
                             (*context)->threads()};
-  const absl::Status written = WriteFiles(options, header, rows);
+  const absl::Status written = WriteFiles(header, rows, &files);
   if (!written.ok()) Fail(call, written);
   out.Write(absl::StrCat(TotalLine(totals), "\n"));
   if (!out.status().ok()) return Fail(call, out.status());
