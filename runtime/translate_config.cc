@@ -292,9 +292,7 @@ absl::Status ReadFolder(const Checkpoint& checkpoint, TranslateConfig* out) {
 }
 
 absl::Status ReadGguf(const Metadata& metadata, TranslateOptions* defaults) {
-  LANEWISE_ASSIGN_OR_RETURN(const absl::string_view architecture,
-                            metadata.GetString("general.architecture"));
-  const std::string key = absl::StrCat(architecture, ".decoder_start_token_id");
+  const std::string key = metadata.ArchitectureKey("decoder_start_token_id");
   if (!metadata.Has(key)) return absl::OkStatus();
   LANEWISE_ASSIGN_OR_RETURN(const uint64_t id, metadata.GetUint(key, kMaxId));
   defaults->start_id = static_cast<int32_t>(id);

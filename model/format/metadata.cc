@@ -133,6 +133,13 @@ absl::StatusOr<absl::string_view> Metadata::GetString(
   return Unexpected(*this, key, "a string", *value);
 }
 
+std::string Metadata::ArchitectureKey(absl::string_view name) const {
+  const MetadataValue* value = Find("general.architecture");
+  const auto* text =
+      value == nullptr ? nullptr : std::get_if<std::string>(value);
+  return text == nullptr ? "" : absl::StrCat(*text, ".", name);
+}
+
 absl::StatusOr<const std::vector<std::string>*> Metadata::GetStrings(
     absl::string_view key) const {
   const MetadataValue* value = Find(key);

@@ -56,6 +56,11 @@ class Metadata {
   }  // in the order of the file
   const std::string& file() const { return file_; }
 
+  // The key that a file of any architecture has under its own name:
+  // "llama.pooling_type" for "pooling_type". Empty, which is no key, where the
+  // file does not say what it is.
+  std::string ArchitectureKey(absl::string_view name) const;
+
   // Typed access. NOT_FOUND when absent, INVALID_ARGUMENT ("file: key: expected
   // …, found …") for another type or a value out of range. GetFloat takes
   // integers too. GetUint takes any integer type that is not negative.

@@ -9,6 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/format/checkpoint.h"
+#include "model/format/gguf_writer.h"
+#include "model/format/metadata.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_folder.h"
 
@@ -166,6 +168,29 @@ TEST(TranslateConfig, TasksGoOverTheDefaults) {
   EXPECT_EQ(b->options.max_tokens, 49u);
   EXPECT_EQ(b->options.beams.num_beams, 2);
   EXPECT_EQ(read->FindTask("c"), nullptr);
+}
+
+TEST(TranslateConfig, GgufTellsTheStartToken) {
+  const std::string path = testing::TempDir() + "/translate_config.gguf";
+  for (const bool told : {true, false}) {
+    Metadata metadata;
+    metadata.Insert("general.architecture", std::string("t5"));
+    if (told) {
+      metadata.Insert("t5.decoder_start_token_id", int64_t{9},
+                      MetadataType::kUint32);
+    }
+    auto writer = GgufWriter::Create(path, metadata, {{"w", DType::kF32, {1}}});
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE((*writer)->Append(std::vector<uint8_t>(4)).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    const auto checkpoint = Checkpoint::Open(path);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    const auto config = ReadTranslateConfig(**checkpoint, Special());
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->defaults.start_id, told ? 9 : 4);
+    EXPECT_EQ(config->defaults.end_ids, (Ids{1, 5}));
+    EXPECT_TRUE(config->tasks.empty());
+  }
 }
 
 TEST(TranslateConfig, WhatIsIgnoredIsNoted) {

@@ -30,6 +30,17 @@ Metadata EveryType() {
   return metadata;
 }
 
+TEST(Metadata, KeysOfTheArchitecture) {
+  Metadata metadata("m.gguf");
+  EXPECT_EQ(metadata.ArchitectureKey("block_count"), "");
+  metadata.Insert("general.architecture", std::string("t5"));
+  EXPECT_EQ(metadata.ArchitectureKey("block_count"), "t5.block_count");
+  Metadata other("m.gguf");
+  other.Insert("general.architecture", uint64_t{5});
+  EXPECT_EQ(other.ArchitectureKey("block_count"), "");
+  EXPECT_FALSE(other.Has(other.ArchitectureKey("block_count")));
+}
+
 TEST(Metadata, Keys) {
   Metadata metadata = EveryType();
   EXPECT_EQ(metadata.keys().size(), 11u);
