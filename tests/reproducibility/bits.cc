@@ -21,19 +21,97 @@ constexpr size_t kCacheBytes = size_t{1} << 30;
 struct Running {
   std::vector<int32_t> ids;
   KvCache cache;
+  KvCache memory;  // of an encoder-decoder
   size_t done = 0;
 };
 
-std::vector<Running> MakeBatch(const std::shared_ptr<KvPagePool>& pool,
-                               const std::vector<int32_t>& ids, size_t batch) {
-  std::vector<Running> running;
+// `ids`, and others beside them.
+std::vector<std::vector<int32_t>> Sequences(const std::vector<int32_t>& ids,
+                                            size_t batch) {
+  std::vector<std::vector<int32_t>> sequences;
   for (size_t i = 0; i < batch; ++i) {
     std::vector<int32_t> other = ids;
     std::rotate(other.begin(), other.begin() + i % other.size(), other.end());
-    if (i > 0) other.resize(std::max<size_t>(1, other.size() - 2 * i + 1));
-    running.push_back({std::move(other), KvCache(pool)});
+    if (i > 0) {
+      const size_t less = std::min(2 * i - 1, other.size() - 1);
+      other.resize(other.size() - less);
+    }
+    sequences.push_back(std::move(other));
+  }
+  return sequences;
+}
+
+// The encoder's rows of each sequence, as its decoder reads them.
+absl::Status FillMemories(const Model& model, const Context& context,
+                          const Precision& precision, Executor* decoder,
+                          std::vector<Running>* running) {
+  const Model& encoder = *model.encoder();
+  std::vector<Executor::Entry> entries;
+  size_t rows = 0;
+  for (const Running& sequence : *running) {
+    entries.push_back({sequence.ids, nullptr, Executor::Logits::kNone});
+    rows += sequence.ids.size();
+  }
+  Executor::Options options;
+  options.activations = precision.activations;
+  options.max_rows = rows;
+  LANEWISE_ASSIGN_OR_RETURN(const auto executor,
+                            Executor::Create(encoder, context, options));
+  std::vector<float> hidden(rows * encoder.spec().width);
+  Executor::Outputs outputs;
+  outputs.hidden = hidden.data();
+  LANEWISE_RETURN_IF_ERROR(executor->Forward(entries, outputs));
+  absl::Span<const float> rest = hidden;
+  for (Running& sequence : *running) {
+    const size_t values = sequence.ids.size() * encoder.spec().width;
+    LANEWISE_RETURN_IF_ERROR(
+        decoder->FillMemory(rest.first(values), &sequence.memory));
+    rest.remove_prefix(values);
+  }
+  return absl::OkStatus();
+}
+
+// Sequences with room for `more` tokens each.
+absl::StatusOr<std::vector<Running>> MakeBatch(
+    const Model& model, const Precision& precision,
+    std::vector<std::vector<int32_t>> sequences, size_t more) {
+  const ModelSpec& spec = model.spec();
+  const auto pool = KvPagePool::Create(spec, precision.cache, kCacheBytes);
+  const auto memory_pool =
+      model.encoder() == nullptr
+          ? pool
+          : KvPagePool::CreateForMemory(spec, precision.cache, kCacheBytes);
+  std::vector<Running> running;
+  for (std::vector<int32_t>& ids : sequences) {
+    running.push_back({std::move(ids), KvCache(pool), KvCache(memory_pool)});
+    Running& last = running.back();
+    LANEWISE_RETURN_IF_ERROR(last.cache.Reserve(last.ids.size() + more));
   }
   return running;
+}
+
+// Up to `rows` more tokens of each sequence; appends the first one's logits.
+absl::Status Pass(const Model& model, size_t rows, Executor* executor,
+                  std::vector<Running>* running, std::vector<float>* logits) {
+  std::vector<Executor::Entry> entries;
+  size_t first = 0, all = 0;
+  for (Running& sequence : *running) {
+    const size_t n = std::min(rows, sequence.ids.size() - sequence.done);
+    if (&sequence == &running->front()) first = n;
+    all += n;
+    Executor::Entry entry;
+    entry.ids = absl::MakeConstSpan(sequence.ids).subspan(sequence.done, n);
+    entry.cache = &sequence.cache;
+    entry.logits = Executor::Logits::kAll;
+    if (model.encoder() != nullptr) entry.memory = &sequence.memory;
+    entries.push_back(entry);
+    sequence.done += n;
+  }
+  const size_t vocab = model.spec().head_width();
+  std::vector<float> found(all * vocab);
+  LANEWISE_RETURN_IF_ERROR(executor->Forward(entries, found.data()));
+  logits->insert(logits->end(), found.begin(), found.begin() + first * vocab);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -51,48 +129,32 @@ absl::StatusOr<std::vector<float>> ComputeLogits(
   context_options.target = schedule.target;
   LANEWISE_ASSIGN_OR_RETURN(const auto context,
                             Context::Create(context_options));
-  const auto pool =
-      KvPagePool::Create(model.spec(), precision.cache, kCacheBytes);
-  const size_t vocab = model.spec().vocab_size;
-  std::vector<Running> running = MakeBatch(pool, ids, schedule.batch);
-  for (Running& sequence : running) {
-    LANEWISE_RETURN_IF_ERROR(
-        sequence.cache.Reserve(sequence.ids.size() + decoded.size()));
-  }
+  LANEWISE_ASSIGN_OR_RETURN(
+      std::vector<Running> running,
+      MakeBatch(model, precision, Sequences(ids, schedule.batch),
+                decoded.size()));
   const size_t chunk = schedule.chunk == 0 ? ids.size() : schedule.chunk;
   Executor::Options options;
   options.activations = precision.activations;
   options.max_rows = chunk * schedule.batch;
   LANEWISE_ASSIGN_OR_RETURN(const auto executor,
                             Executor::Create(model, *context, options));
+  if (model.encoder() != nullptr) {
+    LANEWISE_RETURN_IF_ERROR(
+        FillMemories(model, *context, precision, executor.get(), &running));
+  }
 
   std::vector<float> logits;
-  std::vector<float> pass(options.max_rows * vocab);
-  const auto run = [&](size_t rows) -> absl::Status {
-    std::vector<Executor::Entry> entries;
-    size_t first_rows = 0;
-    for (Running& sequence : running) {
-      const size_t n = std::min(rows, sequence.ids.size() - sequence.done);
-      if (&sequence == &running.front()) first_rows = n;
-      entries.push_back(
-          {absl::MakeConstSpan(sequence.ids).subspan(sequence.done, n),
-           &sequence.cache, Executor::Logits::kAll});
-      sequence.done += n;
-    }
-    LANEWISE_RETURN_IF_ERROR(executor->Forward(entries, pass.data()));
-    logits.insert(logits.end(), pass.begin(),
-                  pass.begin() + first_rows * vocab);
-    return absl::OkStatus();
-  };
   while (running.front().done < ids.size()) {
-    LANEWISE_RETURN_IF_ERROR(run(chunk));
+    LANEWISE_RETURN_IF_ERROR(
+        Pass(model, chunk, executor.get(), &running, &logits));
   }
   for (Running& sequence : running) {
     // The others may still be in their prompts: mixed batches.
     sequence.ids.insert(sequence.ids.end(), decoded.begin(), decoded.end());
   }
   for (size_t i = 0; i < decoded.size(); ++i) {
-    LANEWISE_RETURN_IF_ERROR(run(1));
+    LANEWISE_RETURN_IF_ERROR(Pass(model, 1, executor.get(), &running, &logits));
   }
   return logits;
 }

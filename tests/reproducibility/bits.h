@@ -33,6 +33,7 @@ struct Precision {
 // Logits of every position of `ids`, and of `decoded` tokens fed one by one
 // after them. With batch > 1, other sequences (rotations of `ids`, of other
 // lengths) run beside; only the first one's logits are returned.
+// An encoder-decoder's encoder reads `ids` too, whole.
 absl::StatusOr<std::vector<float>> ComputeLogits(
     const Model& model, const Schedule& schedule, const Precision& precision,
     const std::vector<int32_t>& ids, const std::vector<int32_t>& decoded);

@@ -30,6 +30,7 @@ constexpr const char* kCases[] = {
     "gguf/llama_q8_0",   "gguf/llama_q4_0",
     "gguf/llama_q4_1",   "gguf/llama_q5_0",
     "gguf/llama_q4_k_m", "gguf/llama_q6_k",
+    "models/t5",
 };
 
 // The largest difference, relative to the root mean square of `expected`.
