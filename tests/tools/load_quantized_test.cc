@@ -238,12 +238,9 @@ TEST(LoadQuantized, GgufFilesToo) {
   }
 }
 
-// They would be F32 in memory.
+// It would be F32 in memory.
 TEST(LoadQuantized, TypesWithoutKernelsGainToo) {
-  for (const char* name : {"q5_0", "q5_1", "q2_k", "iq4_nl"}) {
-    SCOPED_TRACE(name);
-    ExpectTheFilesLogits(Gguf(name), DType::kQ8_0);
-  }
+  ExpectTheFilesLogits(Gguf("q5_0"), DType::kQ8_0);
 }
 
 }  // namespace
