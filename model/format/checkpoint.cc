@@ -113,6 +113,43 @@ class FolderCheckpoint : public StoredCheckpoint {
   const Metadata metadata_;
 };
 
+std::vector<uint8_t> LittleEndian(absl::Span<const float> values) {
+  std::vector<uint8_t> bytes;
+  bytes.reserve(values.size() * sizeof(float));
+  for (const float value : values) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    for (int shift = 0; shift < 32; shift += 8) {
+      bytes.push_back(static_cast<uint8_t>(bits >> shift));
+    }
+  }
+  return bytes;
+}
+
+class MemoryCheckpoint : public StoredCheckpoint {
+ public:
+  MemoryCheckpoint(std::string path, TensorStore store)
+      : StoredCheckpoint(path, std::move(store)), metadata_(std::move(path)) {}
+
+  CheckpointKind kind() const override { return CheckpointKind::kHuggingFace; }
+  const Metadata& metadata() const override { return metadata_; }
+  absl::StatusOr<nlohmann::json> ReadJson(
+      absl::string_view name) const override {
+    return NoFiles(name);
+  }
+  absl::StatusOr<std::string> ReadText(absl::string_view name) const override {
+    return NoFiles(name);
+  }
+
+ private:
+  absl::Status NoFiles(absl::string_view name) const {
+    return absl::NotFoundError(absl::StrCat(path(), ": ", Printable(name),
+                                            ": there are only tensors"));
+  }
+
+  const Metadata metadata_;
+};
+
 absl::StatusOr<std::unique_ptr<Checkpoint>> OpenGguf(const std::string& path,
                                                      const std::string& file) {
   LANEWISE_ASSIGN_OR_RETURN(Gguf gguf, Gguf::Open(file));
@@ -262,6 +299,25 @@ absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::FromBytes(
     std::string name, std::vector<uint8_t> gguf) {
   LANEWISE_ASSIGN_OR_RETURN(Gguf read, Gguf::FromBytes(name, std::move(gguf)));
   return std::make_unique<GgufCheckpoint>(std::move(name), std::move(read));
+}
+
+absl::StatusOr<std::unique_ptr<Checkpoint>> Checkpoint::FromTensors(
+    std::string name, absl::Span<const NamedTensor> tensors) {
+  TensorStore store;
+  for (const NamedTensor& tensor : tensors) {
+    const absl::StatusOr<uint64_t> elements = CheckedElements(tensor.shape);
+    if (!elements.ok() || *elements != tensor.values.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": tensor ", Printable(tensor.name),
+          ": expected the values of ", "shape ", ShapeText(tensor.shape),
+          ", found ", tensor.values.size()));
+    }
+    const MappedFile& file =
+        store.AddFile(MappedFile::FromBytes(name, LittleEndian(tensor.values)));
+    LANEWISE_RETURN_IF_ERROR(store.Add(
+        {tensor.name, name, DType::kF32, tensor.shape, file.bytes()}));
+  }
+  return std::make_unique<MemoryCheckpoint>(std::move(name), std::move(store));
 }
 
 }  // namespace lanewise

@@ -28,6 +28,13 @@ namespace lanewise {
 
 enum class CheckpointKind : uint8_t { kGguf, kHuggingFace };
 
+// A tensor that a program made.
+struct NamedTensor {
+  std::string name;
+  std::vector<uint64_t> shape;  // slowest axis first
+  std::vector<float> values;    // row by row
+};
+
 class Checkpoint {
  public:
   virtual ~Checkpoint() = default;
@@ -42,6 +49,12 @@ class Checkpoint {
   // A GGUF file in memory; `name` stands for its path.
   static absl::StatusOr<std::unique_ptr<Checkpoint>> FromBytes(
       std::string name, std::vector<uint8_t> gguf);
+
+  // Tensors in memory, as those of a folder without any other file; for
+  // Model::FromSpec. `name` stands for the path. INVALID_ARGUMENT for a shape
+  // that has not as many elements as there are values, or a name given twice.
+  static absl::StatusOr<std::unique_ptr<Checkpoint>> FromTensors(
+      std::string name, absl::Span<const NamedTensor> tensors);
 
   virtual CheckpointKind kind() const = 0;
   virtual const std::string& path() const = 0;  // as given to Open
