@@ -78,6 +78,7 @@ void Executor::AddPositions(absl::Span<const Entry> batch, float* rows) {
             count * width, rows);
     } else {
       for (size_t i = 0; i < count; ++i) {
+        if (!entry.ids.empty() && positions.bare_id == entry.ids[i]) continue;
         sinusoids_->Fill(first + i, sinusoid_row_.data());
         AddTo(context_.target(), sinusoid_row_.data(), width, rows + i * width);
       }

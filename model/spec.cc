@@ -262,10 +262,14 @@ std::string SpecToString(const ModelSpec& spec) {
       spec.positions.offset > 0
           ? absl::StrCat(" from row ", spec.positions.offset)
           : "",
+      spec.positions.bare_id.has_value()
+          ? absl::StrCat(", none for id ", *spec.positions.bare_id)
+          : "",
       spec.token_types > 0 ? absl::StrCat("\ntoken types: ", spec.token_types)
                            : "",
       spec.input == InputKind::kVectors ? "\ninput: vectors" : "",
-      PatchText(spec.patches), "\nembedding scale: ", spec.embedding_scale,
+      PatchText(spec.patches),
+      "\nembedding scale: ", spec.embedding_scale,
       "\nembedding norm: ", Text(spec.embedding_norm), "\n");
   for (size_t i = 0; i < spec.ropes.size(); ++i) {
     const RopeSpec& rope = spec.ropes[i];

@@ -39,6 +39,9 @@ struct PositionSpec {
   };
   Kind kind = Kind::kNone;
   size_t offset = 0;  // position that the first token has, learned: its row
+  // Computed: a token that nothing is added to, though it counts. M2M-100's
+  // padding id, which a model may generate.
+  std::optional<int32_t> bare_id = std::nullopt;
 };
 
 // Rotary embedding. Layers refer to one by index.

@@ -72,6 +72,10 @@ float DefaultScale(size_t head_dim) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
 }
 
+float EmbeddingScale(size_t width) {
+  return static_cast<float>(std::sqrt(static_cast<double>(width)));
+}
+
 std::vector<float> AlibiSlopes(size_t heads, double factor) {
   // Heads beyond the largest power of two take every second slope of twice as
   // many heads.

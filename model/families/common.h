@@ -29,6 +29,9 @@ absl::StatusOr<size_t> ReadGgufVocabSize(const Metadata& metadata,
 // 1 / sqrt(head_dim)
 float DefaultScale(size_t head_dim);
 
+// sqrt(width), by which embeddings are scaled.
+float EmbeddingScale(size_t width);
+
 // Slopes of ALiBi (Press et al., arXiv:2108.12409), times `factor`.
 std::vector<float> AlibiSlopes(size_t heads, double factor);
 

@@ -7,6 +7,7 @@
 namespace lanewise {
 
 const Family& AlbertFamily();
+const Family& BartFamily();
 const Family& BertFamily();
 const Family& BloomFamily();
 const Family& CohereFamily();
@@ -25,6 +26,9 @@ const Family& GptNeoFamily();
 const Family& GptNeoXFamily();
 const Family& GptOssFamily();
 const Family& LlamaFamily();
+const Family& M2M100Family();
+const Family& MBartFamily();
+const Family& MarianFamily();
 const Family& MistralFamily();
 const Family& MixtralFamily();
 const Family& ModernBertFamily();
@@ -32,6 +36,7 @@ const Family& MpnetFamily();
 const Family& NomicBertFamily();
 const Family& OlmoFamily();
 const Family& OptFamily();
+const Family& PegasusFamily();
 const Family& Phi3Family();
 const Family& PhiFamily();
 const Family& Qwen2Family();
@@ -42,6 +47,7 @@ const Family& RobertaFamily();
 const Family& SmolLm3Family();
 const Family& StarCoder2Family();
 const Family& T5Family();
+const Family& VanillaFamily();
 const Family& VitFamily();
 
 }  // namespace lanewise

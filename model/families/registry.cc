@@ -293,7 +293,9 @@ absl::Span<const Family* const> Families() {
       &PhiFamily(),        &Qwen2Family(),      &Qwen2MoeFamily(),
       &Qwen3Family(),      &Qwen3MoeFamily(),   &RobertaFamily(),
       &SmolLm3Family(),    &StarCoder2Family(), &T5Family(),
-      &VitFamily()};
+      &VitFamily(),        &BartFamily(),       &MBartFamily(),
+      &MarianFamily(),     &PegasusFamily(),    &M2M100Family(),
+      &VanillaFamily()};
   return families;
 }
 

@@ -82,6 +82,26 @@ constexpr Refused kRefused[] = {
      "relative_attention_max_distance"},
     {"T5DecoderWithoutLayers", "t5", R"({"num_decoder_layers": 0})",
      "num_decoder_layers"},
+    {"BartHeadsThatDoNotDivide", "bart", R"({"decoder_attention_heads": 7})",
+     "decoder_attention_heads: expected a divisor of the width 48, found 7"},
+    {"BartWithoutPositions", "bart", R"({"max_position_embeddings": null})",
+     "max_position_embeddings"},
+    {"BartClassifier", "bart",
+     R"({"architectures": ["BartForSequenceClassification"]})",
+     "architectures: expected *ForConditionalGeneration, *MTModel or *Model, "
+     "found BartForSequenceClassification"},
+    {"MarianUnknownActivation", "marian",
+     R"({"activation_function": "wiggle"})",
+     "activation_function: activation 'wiggle' is not supported"},
+    {"MarianDecoderWithoutVocabulary", "marian", R"({"decoder_vocab_size": 0})",
+     "decoder_vocab_size"},
+    {"M2M100PaddingBeyondTheLimit", "m2m_100", R"({"pad_token_id": 123456789})",
+     "pad_token_id"},
+    {"VanillaOtherPositions", "vanilla_prenorm",
+     R"({"position_embedding": "learned"})",
+     "position_embedding: expected sinusoidal_interleaved, found learned"},
+    {"VanillaHeadsThatDoNotDivide", "vanilla_prenorm", R"({"nhead": 5})",
+     "nhead: expected a divisor of the width 48, found 5"},
     {"T5NegativeEpsilon", "t5", R"({"layer_norm_epsilon": -1})", "epsilon"},
 };
 
@@ -111,6 +131,18 @@ TEST(T5Spec, TheEncoderAlone) {
   const Family& family = FamilyOf("t5");
   EXPECT_EQ(&family.TensorsOf(*spec), &family.encoder_tensors);
   EXPECT_EQ(&family.TensorsOf(*both), &family.tensors);
+}
+
+TEST(BartSpec, MarianMayHaveAVocabularyForEachSide) {
+  const auto spec = Read("marian", R"({"decoder_vocab_size": 77})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->vocab_size, 77u);
+  EXPECT_EQ(spec->encoder.front().vocab_size, 320u);
+}
+
+TEST(BartSpec, M2M100CountsPositionsFromBehindThePadding) {
+  EXPECT_EQ(Read("m2m_100", "{}")->positions.offset, 2u);
+  EXPECT_EQ(Read("m2m_100", R"({"pad_token_id": 5})")->positions.offset, 6u);
 }
 
 Metadata GgufMetadata(const std::string& architecture) {
