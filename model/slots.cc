@@ -58,6 +58,9 @@ bool HasModelSlot(const ModelSpec& spec, Slot slot, bool bias) {
       return spec.embedding_width.has_value() && !spec.embedding_projected_last;
     case Slot::kEmbeddingNorm:
       return HasNorm(spec.embedding_norm, bias);
+    case Slot::kAudioConv1:
+    case Slot::kAudioConv2:
+      return spec.audio_stem.has_value();
     case Slot::kFinalNorm:
       return HasNorm(spec.final_norm, bias);
     case Slot::kHeadDense:
@@ -292,6 +295,11 @@ size_t SizeOf(Dim dim, const ModelSpec& spec, const LayerSpec* layer) {
       return spec.input_width();
     case Dim::kMemoryWidth:
       return spec.encoder.empty() ? 0 : spec.encoder.front().width;
+    case Dim::kConv1:
+      return spec.audio_stem.has_value() ? kConv1dTaps * spec.audio_stem->bands
+                                         : 0;
+    case Dim::kConv2:
+      return kConv1dTaps * spec.width;
     case Dim::kHeadTransform:
     case Dim::kHeadInput:
     case Dim::kHeadOutputs:

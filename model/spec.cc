@@ -269,6 +269,9 @@ std::string SpecToString(const ModelSpec& spec) {
                            : "",
       spec.input == InputKind::kVectors ? "\ninput: vectors" : "",
       PatchText(spec.patches),
+      spec.audio_stem.has_value()
+          ? absl::StrCat(" of ", spec.audio_stem->bands, " bands of audio")
+          : "",
       "\nembedding scale: ", spec.embedding_scale,
       "\nembedding norm: ", Text(spec.embedding_norm), "\n");
   for (size_t i = 0; i < spec.ropes.size(); ++i) {

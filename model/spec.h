@@ -210,6 +210,14 @@ enum class InputKind : uint8_t {
   kVectors,  // the caller's, [rows, width], or those of a stem: patches
 };
 
+// What makes rows of a spectrogram [frames, bands]: two convolutions of
+// kConv1dTaps frames, each followed by GELU, the second over every other frame
+// (Radford et al., Whisper, arXiv:2212.04356). Outside a sequence is zero.
+struct AudioStemSpec {
+  size_t bands = 0;
+};
+inline constexpr size_t kConv1dTaps = 3;
+
 // One stack of layers. An encoder-decoder is its decoder, with the encoder's
 // stack beside it.
 struct ModelSpec {
@@ -227,6 +235,7 @@ struct ModelSpec {
   // true: after positions, token types and norm, which have the embedding's
   // width then, and none leads back (ALBERT).
   bool embedding_projected_last = false;
+  std::optional<AudioStemSpec> audio_stem;  // of InputKind::kVectors
   PositionSpec positions;
   size_t token_types = 0;  // rows of the table of token types; 0: none
   std::optional<NormSpec> embedding_norm;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "model/format/printable.h"
 #include "model/slots.h"
+#include "simd/convolution.h"
 #include "simd/quantize.h"
 #include "simd/status_macros.h"
 
@@ -31,6 +32,10 @@ void SplitColumns(Dim cols, const ModelSpec& spec,
   shape->pop_back();
   if (cols == Dim::kConvolved) {
     shape->insert(shape->end(), {spec.width, spec.convolution->kernel});
+  } else if (cols == Dim::kConv1) {
+    shape->insert(shape->end(), {spec.audio_stem->bands, kConv1dTaps});
+  } else if (cols == Dim::kConv2) {
+    shape->insert(shape->end(), {spec.width, kConv1dTaps});
   } else {
     const PatchSpec& patches = *spec.patches;
     shape->insert(shape->end(), {patches.channels, patches.size, patches.size});
@@ -69,7 +74,9 @@ absl::StatusOr<TensorSource> TensorSource::Create(const Tensor& tensor,
 
   std::vector<uint64_t> expected = {source.rows_ + other_rows, source.cols_};
   if (source.transposed_) std::swap(expected[0], expected[1]);
-  if (source.layout_ == TensorLayout::kConvolution && !rule.bias) {
+  const bool conv1d = source.layout_ == TensorLayout::kConv1d && !rule.bias;
+  if (conv1d) source.taps_ = kConv1dTaps;
+  if (conv1d || (source.layout_ == TensorLayout::kConvolution && !rule.bias)) {
     SplitColumns(rule.cols, spec, &expected);
   }
   if (rule.cols == Dim::kOne) expected.pop_back();
@@ -160,9 +167,10 @@ absl::Status TensorSource::Fetch(const Checkpoint& checkpoint) {
       return status;
     }
   }
-  return transposed_ ? Transpose() : absl::OkStatus();
+  return transposed_ || taps_ > 0 ? Transpose() : absl::OkStatus();
 }
 
+// Of a convolution the channels and taps of each row, else rows and columns.
 absl::Status TensorSource::Transpose() {
   const DTypeTraits& traits = Traits(type());
   if (traits.block_size != 1) {
@@ -174,7 +182,11 @@ absl::Status TensorSource::Transpose() {
   }
   const size_t bytes = traits.block_bytes;
   LANEWISE_ASSIGN_OR_RETURN(Bytes turned, Allocate(rows_ * cols_ * bytes));
-  for (size_t row = 0; row < rows_; ++row) {
+  if (taps_ > 0) {
+    ReorderConv1dWeights(bytes_.get(), bytes, {cols_ / taps_, taps_}, rows_,
+                         turned.get());
+  }
+  for (size_t row = 0; taps_ == 0 && row < rows_; ++row) {
     for (size_t col = 0; col < cols_; ++col) {
       std::memcpy(&turned[(row * cols_ + col) * bytes],
                   &bytes_[(col * rows_ + row) * bytes], bytes);

@@ -83,6 +83,7 @@ class TensorSource {
   size_t cols_ = 0;
   TensorLayout layout_ = TensorLayout::kPlain;
   bool transposed_ = false;
+  size_t taps_ = 0;  // of a convolution's weights
   bool stacked_ = false;
   Bytes bytes_;  // a copy, transposed where it must be
 };

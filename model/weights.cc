@@ -79,6 +79,8 @@ class Loader {
         {&weights.embedding_out, Slot::kEmbeddingOut},
         {&weights.patches, Slot::kPatches},
         {&weights.convolution, Slot::kConvolution},
+        {&weights.audio_conv1, Slot::kAudioConv1},
+        {&weights.audio_conv2, Slot::kAudioConv2},
         {&weights.head_dense, Slot::kHeadDense}};
     for (const auto& [projection, slot] : projections) {
       LANEWISE_ASSIGN_OR_RETURN(*projection, MakeProjection(slots, {slot}));
@@ -405,7 +407,8 @@ size_t Projection::bytes() const {
 
 size_t Weights::bytes() const {
   size_t sum = embedding_in.bytes() + embedding_out.bytes() + patches.bytes() +
-               convolution.bytes() + head_dense.bytes() + head.bytes();
+               audio_conv1.bytes() + audio_conv2.bytes() + convolution.bytes() +
+               head_dense.bytes() + head.bytes();
   if (token_embedding != nullptr) sum += token_embedding->bytes();
   for (const LayerWeights& layer : layers) {
     sum += layer.qkv.bytes() + layer.attention_output.bytes() +

@@ -91,6 +91,8 @@ struct Weights {
   Projection convolution;  // [width, width * kernel]: kernel rows a channel
   NormWeights convolution_norm;
   NormWeights embedding_norm;
+  // Columns tap by tap: [width, kConv1dTaps * bands] and * width.
+  Projection audio_conv1, audio_conv2;
   // One a layer; of a group of layers only the first has any.
   std::vector<LayerWeights> layers;
   NormWeights final_norm;

@@ -49,6 +49,7 @@ const Family& StarCoder2Family();
 const Family& T5Family();
 const Family& VanillaFamily();
 const Family& VitFamily();
+const Family& WhisperFamily();
 
 }  // namespace lanewise
 

@@ -38,6 +38,8 @@ enum class Slot : uint8_t {
   kEmbeddingIn,   // from the embedding's width to the model's
   kEmbeddingOut,  // and back, before the head
   kEmbeddingNorm,
+  kAudioConv1,  // AudioStemSpec
+  kAudioConv2,
   kFinalNorm,
   kHeadDense,  // HeadSpec::transform
   kHeadNorm,
@@ -104,6 +106,8 @@ enum class Dim : uint8_t {
   kHeadTransform,  // HeadTransformSpec::width
   kHeadInput,      // what the output matrix reads
   kHeadOutputs,
+  kConv1,  // taps * channels of an audio stem's first convolution
+  kConv2,  // of the second
   kHeads,
   kKvHeads,
   kHeadDim,
@@ -135,6 +139,7 @@ enum class TensorLayout : uint8_t {
   kAddOne,       // the weight is 1 + what is stored
   kBatchOfOne,   // [1, rows, cols]
   kConvolution,  // [rows, channels, …]: the dimensions of `cols` one by one
+  kConv1d,       // [rows, channels, taps]; columns become [taps, channels]
   // Of a tensor of query, key and value rows of cross-attention, the first, or
   // the others: two rules name it.
   kCrossQueryOfQkv,

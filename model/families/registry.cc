@@ -295,7 +295,7 @@ absl::Span<const Family* const> Families() {
       &SmolLm3Family(),    &StarCoder2Family(), &T5Family(),
       &VitFamily(),        &BartFamily(),       &MBartFamily(),
       &MarianFamily(),     &PegasusFamily(),    &M2M100Family(),
-      &VanillaFamily()};
+      &VanillaFamily(),    &WhisperFamily()};
   return families;
 }
 

@@ -12,13 +12,29 @@ constexpr size_t kCacheBytes = size_t{1} << 30;
 absl::StatusOr<Seq2SeqInputs> Seq2SeqInputs::Read(
     const CaseFolder& golden, const nlohmann::json& fields) {
   Seq2SeqInputs inputs;
-  LANEWISE_ASSIGN_OR_RETURN(inputs.rows_, golden.Rows(fields));
+  if (!fields.contains("input_features")) {
+    LANEWISE_ASSIGN_OR_RETURN(inputs.rows_, golden.Rows(fields));
+    return inputs;
+  }
+  LANEWISE_ASSIGN_OR_RETURN(const auto features,
+                            golden.Array<float>(fields, "input_features"));
+  for (size_t i = 0; i < features.shape[0]; ++i) {
+    inputs.features_.emplace_back(features.Row(i).begin(),
+                                  features.Row(i).end());
+  }
   return inputs;
 }
 
 Seq2SeqInputs Seq2SeqInputs::FromIds(std::vector<std::vector<int32_t>> ids) {
   Seq2SeqInputs inputs;
   inputs.rows_.ids = std::move(ids);
+  return inputs;
+}
+
+Seq2SeqInputs Seq2SeqInputs::Row(size_t row) const {
+  Seq2SeqInputs inputs;
+  if (features_.empty()) return FromIds({rows_.ids[row]});
+  inputs.features_.push_back(features_[row]);
   return inputs;
 }
 
@@ -47,6 +63,11 @@ absl::StatusOr<std::unique_ptr<Seq2SeqModel>> Seq2SeqModel::Load(
       NewExecutor(*model.encoder(), context, &out->encoder_stack_));
   LANEWISE_ASSIGN_OR_RETURN(out->decoder_,
                             NewExecutor(model, context, &out->decoder_stack_));
+  if (model.encoder()->spec().audio_stem.has_value()) {
+    LANEWISE_ASSIGN_OR_RETURN(
+        out->audio_,
+        AudioStem::Create(*model.encoder(), context, ActivationType::kF32));
+  }
   out->pool_ = KvPagePool::Create(model.spec(), CacheType::kF32, kCacheBytes);
   out->memory_pool_ =
       KvPagePool::CreateForMemory(model.spec(), CacheType::kF32, kCacheBytes);
@@ -56,12 +77,23 @@ absl::StatusOr<std::unique_ptr<Seq2SeqModel>> Seq2SeqModel::Load(
 absl::StatusOr<Encoded> Seq2SeqModel::Encode(const Seq2SeqInputs& inputs) {
   std::vector<Executor::Entry> batch;
   size_t rows = 0;
-  for (const auto& ids : inputs.rows().ids) {
-    batch.push_back({ids, nullptr, Executor::Logits::kNone});
-    rows += ids.size();
-  }
   const size_t width = model_->encoder()->spec().width;
   Encoded encoded;
+  for (const auto& ids : inputs.rows().ids) {
+    batch.push_back({ids, nullptr, Executor::Logits::kNone});
+    encoded.lengths.push_back(ids.size());
+  }
+  std::vector<std::vector<float>> audio(inputs.features().size());
+  for (size_t i = 0; i < audio.size(); ++i) {
+    if (audio_ == nullptr) {
+      return absl::InvalidArgumentError("expected a model of audio");
+    }
+    LANEWISE_RETURN_IF_ERROR(audio_->Run(inputs.features()[i], &audio[i]));
+    batch.push_back({{}, nullptr, Executor::Logits::kNone});
+    batch.back().vectors = audio[i];
+    encoded.lengths.push_back(audio[i].size() / width);
+  }
+  for (const size_t length : encoded.lengths) rows += length;
   encoded.stack.hidden.resize(rows * width);
   Executor::Outputs outputs;
   outputs.hidden = encoded.stack.hidden.data();
@@ -70,13 +102,13 @@ absl::StatusOr<Encoded> Seq2SeqModel::Encode(const Seq2SeqInputs& inputs) {
   LANEWISE_RETURN_IF_ERROR(encoder_->Forward(batch, outputs));
   encoded.stack.layers = std::move(encoder_stack_.layers);
   size_t row = 0;
-  for (const auto& ids : inputs.rows().ids) {
+  for (const size_t length : encoded.lengths) {
     encoded.memories.emplace_back(memory_pool_);
     LANEWISE_RETURN_IF_ERROR(
         decoder_->FillMemory(absl::MakeConstSpan(encoded.stack.hidden)
-                                 .subspan(row * width, ids.size() * width),
+                                 .subspan(row * width, length * width),
                              &encoded.memories.back()));
-    row += ids.size();
+    row += length;
   }
   return encoded;
 }

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "model/audio_stem.h"
 #include "model/executor.h"
 #include "model/format/checkpoint.h"
 #include "model/kv_cache.h"
@@ -25,19 +26,25 @@
 
 namespace lanewise {
 
-// What an encoder reads: tokens, one sequence a row.
+// What an encoder reads: one sequence a row, of tokens or of audio frames
+// [bands, frames], which are all as long.
 class Seq2SeqInputs {
  public:
   static absl::StatusOr<Seq2SeqInputs> Read(const CaseFolder& golden,
                                             const nlohmann::json& fields);
   static Seq2SeqInputs FromIds(std::vector<std::vector<int32_t>> ids);
 
-  size_t size() const { return rows_.ids.size(); }
+  size_t size() const {
+    return features_.empty() ? rows_.ids.size() : features_.size();
+  }
+  // Of audio, without ids.
   const TokenRows& rows() const { return rows_; }
-  Seq2SeqInputs Row(size_t row) const { return FromIds({rows_.ids[row]}); }
+  const std::vector<std::vector<float>>& features() const { return features_; }
+  Seq2SeqInputs Row(size_t row) const;
 
  private:
   TokenRows rows_;
+  std::vector<std::vector<float>> features_;
 };
 
 // What one pass of a stack gives, rows packed without padding.
@@ -49,6 +56,7 @@ struct StackOutput {
 
 struct Encoded {
   StackOutput stack;
+  std::vector<size_t> lengths;    // rows of each sequence
   std::vector<KvCache> memories;  // of each sequence
 };
 
@@ -90,6 +98,7 @@ class Seq2SeqModel {
       const Model& model, const Context& context, Stack* stack);
 
   std::unique_ptr<const Model> model_;
+  std::unique_ptr<AudioStem> audio_;  // or null
   Stack encoder_stack_, decoder_stack_;
   std::unique_ptr<Executor> encoder_, decoder_;
   std::shared_ptr<KvPagePool> pool_, memory_pool_;

@@ -97,6 +97,8 @@ constexpr Refused kRefused[] = {
      "decoder_vocab_size"},
     {"M2M100PaddingBeyondTheLimit", "m2m_100", R"({"pad_token_id": 123456789})",
      "pad_token_id"},
+    {"WhisperWithoutBands", "whisper", R"({"num_mel_bins": 0})",
+     "num_mel_bins"},
     {"VanillaOtherPositions", "vanilla_prenorm",
      R"({"position_embedding": "learned"})",
      "position_embedding: expected sinusoidal_interleaved, found learned"},
