@@ -123,7 +123,8 @@ class Executor {
 
   // Appends the keys and values of encoder rows [rows, width of the encoder] to
   // `memory`, whose pool is KvPagePool::CreateForMemory of the model's spec.
-  // RESOURCE_EXHAUSTED when the pool has no page left.
+  // RESOURCE_EXHAUSTED when the pool has no page left, INVALID_ARGUMENT for a
+  // part of a row or a model without an encoder.
   absl::Status FillMemory(absl::Span<const float> rows, KvCache* memory);
 
   // Makes room for this many rows of one Forward. RESOURCE_EXHAUSTED when they

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "model/executor.h"
 #include "simd/attention.h"
 #include "simd/norm.h"
@@ -202,6 +203,11 @@ absl::Status Executor::FillMemory(absl::Span<const float> rows,
   }
   const ScopedFloatEnvironment environment;
   const size_t width = spec.encoder.front().width;
+  if (rows.size() % width != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: expected whole rows of ", width,
+                     " values, found ", rows.size(), " values"));
+  }
   const size_t count = rows.size() / width;
   const size_t first = memory->length();
   LANEWISE_RETURN_IF_ERROR(memory->Reserve(first + count));
