@@ -1,5 +1,5 @@
 // tokenizer.json as tokenizer.ggml.*: byte pairs over bytes ("gpt2") and over
-// characters with byte tokens ("llama", SentencePiece's).
+// characters with byte tokens ("llama", SentencePiece's), and Unigram ("t5").
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/format/json.h"
@@ -118,7 +119,9 @@ class TokenizerExporter {
     LANEWISE_ASSIGN_OR_RETURN(tokenizer_, Tokenizer::Load(folder_));
     LANEWISE_RETURN_IF_ERROR(ExportModel());
     LANEWISE_RETURN_IF_ERROR(ReadTokens());
-    LANEWISE_RETURN_IF_ERROR(sentencepiece_ ? ExportScores() : ExportMerges());
+    LANEWISE_RETURN_IF_ERROR(unigram_         ? ExportUnigram()
+                             : sentencepiece_ ? ExportScores()
+                                              : ExportMerges());
     LANEWISE_RETURN_IF_ERROR(ExportSpecialTokens());
     LANEWISE_ASSIGN_OR_RETURN(const std::optional<std::string> chat,
                               ReadChatTemplate(folder_));
@@ -133,6 +136,12 @@ class TokenizerExporter {
   absl::Status ExportModel() {
     LANEWISE_ASSIGN_OR_RETURN(const std::string type,
                               GetStringOr(*model_, file_, "type", "BPE"));
+    unigram_ = type == "Unigram";
+    if (unigram_) {
+      metadata_.Insert("tokenizer.ggml.model", std::string("t5"));
+      metadata_.Insert("tokenizer.ggml.pre", std::string("default"));
+      return absl::OkStatus();
+    }
     if (type != "BPE") {
       return CannotExpress(folder_.path(),
                            absl::StrCat("a model of type ", type));
@@ -204,6 +213,43 @@ class TokenizerExporter {
     return absl::OkStatus();
   }
 
+  static bool IsByte(const std::string& text) {
+    return text.size() == 6 && absl::StartsWith(text, "<0x") && text[5] == '>';
+  }
+
+  // {text: id}
+  absl::Status ReadVocabulary() {
+    LANEWISE_ASSIGN_OR_RETURN(const json* vocab,
+                              GetObject(*model_, file_, "vocab"));
+    for (const auto& [text, id] : vocab->items()) {
+      const bool byte = sentencepiece_ && IsByte(text);
+      LANEWISE_RETURN_IF_ERROR(SetToken(text, id, byte ? kByte : kNormal));
+    }
+    LANEWISE_ASSIGN_OR_RETURN(unknown_,
+                              GetStringOr(*model_, file_, "unk_token", ""));
+    return absl::OkStatus();
+  }
+
+  // [[text, score], …]: the tokenizer has checked the types.
+  absl::Status ReadScoredVocabulary() {
+    LANEWISE_ASSIGN_OR_RETURN(const json* vocab,
+                              GetArray(*model_, file_, "vocab"));
+    LANEWISE_ASSIGN_OR_RETURN(
+        const bool bytes, GetBoolOr(*model_, file_, "byte_fallback", false));
+    LANEWISE_ASSIGN_OR_RETURN(
+        const uint64_t unknown,
+        GetUintOr(*model_, file_, "unk_id", vocab_size_ - 1, vocab_size_));
+    scores_.assign(vocab_size_, 0.0);
+    for (size_t id = 0; id < vocab->size(); ++id) {
+      const std::string& text = (*vocab)[id][0].get_ref<const std::string&>();
+      LANEWISE_RETURN_IF_ERROR(
+          SetToken(text, json(id), bytes && IsByte(text) ? kByte : kNormal));
+      scores_[id] = (*vocab)[id][1].get<double>();
+      if (id == unknown) unknown_ = text;
+    }
+    return absl::OkStatus();
+  }
+
   // All tokens by id; ids that the model has and the tokenizer has not are
   // marked as unused.
   absl::Status ReadTokens() {
@@ -212,15 +258,8 @@ class TokenizerExporter {
     for (size_t i = 0; i < vocab_size_; ++i) {
       tokens_[i] = absl::StrCat("[PAD", i, "]");
     }
-    LANEWISE_ASSIGN_OR_RETURN(const json* vocab,
-                              GetObject(*model_, file_, "vocab"));
-    for (const auto& [text, id] : vocab->items()) {
-      const bool byte = sentencepiece_ && text.size() == 6 &&
-                        absl::StartsWith(text, "<0x") && text[5] == '>';
-      LANEWISE_RETURN_IF_ERROR(SetToken(text, id, byte ? kByte : kNormal));
-    }
-    LANEWISE_ASSIGN_OR_RETURN(unknown_,
-                              GetStringOr(*model_, file_, "unk_token", ""));
+    LANEWISE_RETURN_IF_ERROR(unigram_ ? ReadScoredVocabulary()
+                                      : ReadVocabulary());
     if (const json* added = FindJson(root_, "added_tokens");
         added != nullptr && added->is_array()) {
       for (const json& token : *added) {
@@ -229,7 +268,7 @@ class TokenizerExporter {
         LANEWISE_ASSIGN_OR_RETURN(const json* id, GetJson(token, file_, "id"));
         LANEWISE_ASSIGN_OR_RETURN(const bool special,
                                   GetBoolOr(token, file_, "special", false));
-        const bool unknown = sentencepiece_ && text == unknown_;
+        const bool unknown = (sentencepiece_ || unigram_) && text == unknown_;
         LANEWISE_RETURN_IF_ERROR(SetToken(text, *id,
                                           unknown   ? kUnknown
                                           : special ? kControl
@@ -296,6 +335,32 @@ class TokenizerExporter {
     return absl::OkStatus();
   }
 
+  // Scores, and what happens to a text before; whether that is all that the
+  // folder's stages do, Verify finds out.
+  absl::Status ExportUnigram() {
+    metadata_.Insert("tokenizer.ggml.scores", scores_, MetadataType::kFloat32);
+    metadata_.Insert("tokenizer.ggml.remove_extra_whitespaces", true);
+    const json* normalizer = FindJson(root_, "normalizer");
+    if (normalizer == nullptr) return absl::OkStatus();
+    const json* parts = FindJson(*normalizer, "normalizers");
+    for (const json& part :
+         parts != nullptr && parts->is_array() ? *parts : json({*normalizer})) {
+      const json* map = FindJson(part, "precompiled_charsmap");
+      if (map == nullptr || !map->is_string()) continue;
+      std::string bytes;
+      if (!absl::Base64Unescape(map->get_ref<const std::string&>(), &bytes)) {
+        return CannotExpress(folder_.path(), "this normalizer");
+      }
+      std::vector<int64_t> values;
+      for (const char byte : bytes) {
+        values.push_back(static_cast<uint8_t>(byte));
+      }
+      metadata_.Insert("tokenizer.ggml.precompiled_charsmap", std::move(values),
+                       MetadataType::kUint8);
+    }
+    return absl::OkStatus();
+  }
+
   void InsertId(absl::string_view name, std::optional<int32_t> id) {
     if (!id.has_value()) return;
     metadata_.Insert(absl::StrCat("tokenizer.ggml.", name, "_token_id"),
@@ -335,7 +400,7 @@ class TokenizerExporter {
     InsertId("unknown", tokenizer_->TokenId(unknown_));
     metadata_.Insert("tokenizer.ggml.add_bos_token", before == 1);
     metadata_.Insert("tokenizer.ggml.add_eos_token", behind == 1);
-    if (sentencepiece_) {
+    if (sentencepiece_ || unigram_) {
       const bool prefix =
           !inner.empty() &&
           absl::StartsWith(tokenizer_->TokenText(inner[0]), kSpace);
@@ -383,10 +448,11 @@ class TokenizerExporter {
   json root_;
   const json* model_ = nullptr;
   std::unique_ptr<Tokenizer> tokenizer_;
-  bool sentencepiece_ = false;
+  bool sentencepiece_ = false, unigram_ = false;
   std::string unknown_;
   std::vector<std::string> tokens_;
   std::vector<int64_t> types_;
+  std::vector<double> scores_;  // of unigram_
 };
 
 }  // namespace

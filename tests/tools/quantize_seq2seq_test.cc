@@ -12,7 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/format/checkpoint.h"
+#include "model/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
+#include "simd/quantize.h"
 #include "tests/conformance/seq2seq_model.h"
 #include "tests/model/model_folder.h"
 #include "tools/quantize.h"
@@ -25,13 +27,12 @@ using testing::HasSubstr;
 constexpr char kT5[] = "tests/data/models/t5";
 
 // The exit code; `err` gets what the program says.
-int Quantize(const std::string& model, const std::string& out,
-             std::string* err) {
+int Quantize(const std::string& model, const std::string& out, std::string* err,
+             const char* type = "f32") {
   FILE* file = tmpfile();
   Invocation call;
   call.program = "quantize";
-  call.arguments = {"--model", model, "--out",         out,
-                    "--type",  "f32", "--no_tokenizer"};
+  call.arguments = {"--model", model, "--out", out, "--type", type};
   call.io = {0, fileno(file), fileno(file)};
   const int code = QuantizeModel(call);
   rewind(file);
@@ -96,6 +97,22 @@ TEST_F(QuantizeSeq2Seq, T5AsF32GivesTheFoldersLogitsBitForBit) {
   ExpectSameBits(found.logits, expected.logits);
 }
 
+TEST_F(QuantizeSeq2Seq, TheTokenizerComesAlong) {
+  const auto gguf = Converted(kT5);
+  ASSERT_NE(gguf, nullptr);
+  const auto found = Tokenizer::Load(*gguf);
+  const auto expected =
+      Tokenizer::Load(*std::move(Checkpoint::Open(kT5)).value());
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const char* text :
+       {"The quick brown fox jumps", "It wasn't 42", " a  b\tc\n", "!!!!!!",
+        "Caf\xC3\xA9 \xEF\xBC\xA1 \xE4\xBD\xA0", ""}) {
+    EXPECT_EQ(*(*found)->Encode(text, {}), *(*expected)->Encode(text, {}))
+        << text;
+  }
+}
+
 // The names and keys by which others know such files.
 TEST_F(QuantizeSeq2Seq, T5HasTheNamesOfTheArchitecture) {
   const auto gguf = Converted(kT5);
@@ -146,6 +163,27 @@ TEST_F(QuantizeSeq2Seq, TheEncoderAloneIsAnArchitectureOfItsOwn) {
   const auto model = Model::Load(*gguf, *context, {});
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_TRUE((*model)->spec().encoder.empty());
+}
+
+// A feed-forward layer whose output no f16 holds.
+TEST_F(QuantizeSeq2Seq, N2F16ComesNearAlsoBeyondTheRangeOfF16) {
+  ModelFolder folder("t5");
+  folder.EditValues(
+      "encoder.block.1.layer.1.DenseReluDense.wo.weight",
+      [](size_t i) { return static_cast<float>((i * 37) % 101) * 400.0f; });
+  std::string err;
+  ASSERT_EQ(Quantize(folder.path(), out_, &err, "f16"), 0) << err;
+  const Bits found = BitsOf(*std::move(Checkpoint::Open(out_)).value());
+  const Bits expected =
+      BitsOf(*std::move(Checkpoint::Open(folder.path())).value());
+  EXPECT_LT(Compare(expected.hidden.data(), found.hidden.data(),
+                    expected.hidden.size())
+                .RelativeRms(),
+            0.01);
+  EXPECT_LT(Compare(expected.logits.data(), found.logits.data(),
+                    expected.logits.size())
+                .RelativeRms(),
+            0.01);
 }
 
 TEST_F(QuantizeSeq2Seq, WhatGgufCannotExpressIsAnError) {

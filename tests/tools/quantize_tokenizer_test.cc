@@ -108,6 +108,19 @@ TEST(QuantizeTokenizer, SentencePieceScoresFollowTheMerges) {
   ExpectRecordedIds("llama2", metadata, /*spaces=*/true);
 }
 
+TEST(QuantizeTokenizer, UnigramKeepsItsScoresAndCharacterMap) {
+  const Exported exported = Export("t5");
+  ASSERT_TRUE(exported.status.ok()) << exported.status;
+  const Metadata& metadata = exported.metadata;
+  EXPECT_EQ(*metadata.GetString("tokenizer.ggml.model"), "t5");
+  EXPECT_FALSE(*metadata.GetBool("tokenizer.ggml.add_bos_token"));
+  EXPECT_TRUE(*metadata.GetBool("tokenizer.ggml.add_eos_token"));
+  EXPECT_EQ(metadata.TypeOf("tokenizer.ggml.precompiled_charsmap"),
+            MetadataType::kUint8);
+  EXPECT_THAT(exported.notices, testing::IsEmpty());
+  ExpectRecordedIds("t5", metadata, /*spaces=*/true);
+}
+
 // The text of a report, and others with what it has: accents, a dash, digits,
 // an emoji that only bytes can spell.
 TEST(QuantizeTokenizer, T5GgufGivesTheIdsOfTheFolder) {
@@ -153,7 +166,8 @@ TEST(QuantizeTokenizer, OtherKindsAreRefusedWithAWayOut) {
     const char *name, *message;
   } kCases[] = {
       {"bert_uncased", "a model of type WordPiece"},
-      {"t5", "a model of type Unigram"},
+      {"albert", "would get other ids"},
+      {"t5_nmt", "would get other ids"},
       {"wordlevel", "a model of type WordLevel"},
       {"cl100k", "the pattern of this pre-tokenizer"},
       {"deepseek", "this pre-tokenizer"},
