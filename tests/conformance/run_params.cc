@@ -88,6 +88,26 @@ absl::Status ReadEnds(const nlohmann::json& value, const std::string& key,
   return absl::OkStatus();
 }
 
+template <class Field>
+Reader List(Field field) {
+  return [field](const nlohmann::json& value, const std::string& key,
+                 RunParams* params) -> absl::Status {
+    LANEWISE_ASSIGN_OR_RETURN(field(*params), ToIds(value, key));
+    return absl::OkStatus();
+  };
+}
+
+// Of an encoder-decoder's sequences, the start token counted.
+absl::Status ReadMinLength(const nlohmann::json& value, const std::string& key,
+                           RunParams* params) {
+  LANEWISE_ASSIGN_OR_RETURN(const uint64_t length,
+                            ToUint(value, kFile, key, kMaxTokens));
+  if (length > 0) {
+    params->processors.min_new_tokens = static_cast<int32_t>(length - 1);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadBadWords(const nlohmann::json& value, const std::string& key,
                           RunParams* params) {
   for (const nlohmann::json& one : value) {
@@ -124,7 +144,14 @@ const std::map<std::string, Reader>& Readers() {
       {"min_new_tokens", Count([](RunParams & p) -> auto& {
          return p.processors.min_new_tokens;
        })},
+      {"min_length", ReadMinLength},
       {"bad_words_ids", ReadBadWords},
+      {"suppress_tokens", List([](RunParams & p) -> auto& {
+         return p.processors.suppressed_ids;
+       })},
+      {"begin_suppress_tokens", List([](RunParams & p) -> auto& {
+         return p.processors.begin_suppressed_ids;
+       })},
       {"forced_bos_token_id",
        Id([](RunParams & p) -> auto& { return p.processors.forced_first_id; })},
       {"forced_eos_token_id",

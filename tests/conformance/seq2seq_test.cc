@@ -61,6 +61,19 @@ TEST_P(Seq2SeqTest, EqualsReference) {
   }
 }
 
+// The other style of config.json gives the same.
+TEST_P(Seq2SeqTest, LegacyConfigurationToo) {
+  if (!LegacyFolder::Exists(GetParam())) return;
+  const auto legacy = LegacyFolder::Create(GetParam());
+  ASSERT_TRUE(legacy.ok()) << legacy.status();
+  auto context = Context::Create({});
+  ASSERT_TRUE(context.ok());
+  const auto report = RunSeq2SeqCase(legacy->path(), **context);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->comparisons.empty());
+  EXPECT_TRUE(report->passed()) << report->Failures();
+}
+
 std::string TestName(const testing::TestParamInfo<std::string>& param) {
   const fs::path path = param.param;
   std::string name =
