@@ -46,34 +46,34 @@ LanguageTokens::LanguageTokens(const Tokenizer& tokenizer)
   for (int32_t id = 0; id < vocab; ++id) {
     if (!tokenizer.IsSpecial(id)) continue;
     std::string text = tokenizer.TokenText(id);
-    if (NamesLanguage(text)) tokens_.push_back({std::move(text), id});
+    if (!NamesLanguage(text)) continue;
+    tokens_.push_back({std::move(text), id});
+    ids_.push_back(id);
   }
   std::sort(tokens_.begin(), tokens_.end(),
             [](const Token& a, const Token& b) { return a.text < b.text; });
 }
 
 bool LanguageTokens::Has(int32_t id) const {
-  return std::any_of(tokens_.begin(), tokens_.end(),
-                     [id](const Token& token) { return token.id == id; });
+  return std::binary_search(ids_.begin(), ids_.end(), id);
 }
 
 absl::StatusOr<int32_t> LanguageTokens::Find(absl::string_view field,
                                              absl::string_view name) const {
   const std::string begin = absl::StrCat(name, "_");
   const std::string framed = absl::StrCat("__", name, "__");
-  const Token* found = nullptr;
-  std::string several;
+  std::vector<const Token*> found;
   for (const Token& token : tokens_) {
     if (token.text == name || token.text == framed) return token.id;
-    if (name.empty() || !absl::StartsWith(token.text, begin)) continue;
-    absl::StrAppend(&several, several.empty() ? "" : ", ", token.text);
-    found = found == nullptr ? &token : found;
+    if (!name.empty() && absl::StartsWith(token.text, begin)) {
+      found.push_back(&token);
+    }
   }
-  if (found != nullptr && several == found->text) return found->id;
-  if (found != nullptr) {
+  if (found.size() == 1) return found.front()->id;
+  if (found.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, ": expected one language, found \"",
-                     Printable(name), "\", which may be any of ", several));
+                     Printable(name), "\", which may be any of ", List(found)));
   }
   if (tokens_.empty()) {
     return absl::InvalidArgumentError(
@@ -97,12 +97,18 @@ std::optional<int32_t> LanguageTokens::FindMarker(
 }
 
 std::string LanguageTokens::Summary() const {
+  std::vector<const Token*> all;
+  for (const Token& token : tokens_) all.push_back(&token);
+  return List(all);
+}
+
+std::string LanguageTokens::List(const std::vector<const Token*>& tokens) {
   std::string text;
-  for (size_t i = 0; i < tokens_.size() && i < kListed; ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", tokens_[i].text);
+  for (size_t i = 0; i < tokens.size() && i < kListed; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", tokens[i]->text);
   }
-  if (tokens_.size() > kListed) {
-    absl::StrAppend(&text, ", ... (", tokens_.size(), " in all)");
+  if (tokens.size() > kListed) {
+    absl::StrAppend(&text, ", ... (", tokens.size(), " in all)");
   }
   return text;
 }

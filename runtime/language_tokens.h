@@ -48,8 +48,11 @@ class LanguageTokens {
     int32_t id;
   };
 
+  static std::string List(const std::vector<const Token*>& tokens);
+
   const Tokenizer& tokenizer_;
   std::vector<Token> tokens_;  // by text, ascending
+  std::vector<int32_t> ids_;   // of tokens_, ascending
 };
 
 }  // namespace lanewise

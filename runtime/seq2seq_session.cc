@@ -266,6 +266,11 @@ absl::StatusOr<std::unique_ptr<Seq2SeqSession>> Seq2SeqSession::Create(
   return session;
 }
 
+size_t Seq2SeqSession::GroupSize(const Seq2SeqJob& job, size_t wanted) {
+  const auto beams = static_cast<size_t>(job.options.beams.num_beams);
+  return std::clamp<size_t>(kDecoderRows / beams, 1, wanted);
+}
+
 absl::StatusOr<std::vector<KvCache>> Seq2SeqSession::Encode(
     absl::Span<const std::vector<int32_t>> sources) {
   const size_t width = shared_.model->encoder()->spec().width;

@@ -31,6 +31,10 @@ class Seq2SeqSession {
   static absl::StatusOr<std::unique_ptr<Seq2SeqSession>> Create(
       const SessionShared& shared, std::shared_ptr<KvPagePool> memory_pool);
 
+  // How many of `wanted` inputs one Run should be given: what their beams cost
+  // in memory is bounded.
+  static size_t GroupSize(const Seq2SeqJob& job, size_t wanted);
+
   // Translations of `sources`, ids as the encoder reads them (none empty, all
   // within the encoder's positions). `first`: index of the first one, for
   // callbacks and messages. Where the caller cancels, those that have not ended

@@ -316,9 +316,9 @@ absl::StatusOr<TranslateResult> Translator::Translate(
       return !cancelled;
     };
   }
-  for (size_t begin = 0; begin < sources.size(); begin += request.batch) {
-    const auto group =
-        absl::MakeConstSpan(sources).subspan(begin, request.batch);
+  const size_t step = Seq2SeqSession::GroupSize(job, request.batch);
+  for (size_t begin = 0; begin < sources.size(); begin += step) {
+    const auto group = absl::MakeConstSpan(sources).subspan(begin, step);
     LANEWISE_ASSIGN_OR_RETURN(std::vector<Translation> translations,
                               session->Run(job, group, begin, watched));
     for (Translation& translation : translations) {

@@ -17,7 +17,11 @@ namespace lanewise {
 namespace {
 
 constexpr uint64_t kMaxId = std::numeric_limits<int32_t>::max();
-constexpr uint64_t kMaxBadWords = 1 << 16;
+
+// Every task holds what it does not set itself, so lists are bounded.
+constexpr size_t kMaxTasks = 64;
+constexpr size_t kMaxIds = 1 << 17;  // of a list
+constexpr size_t kMaxBadWords = 1 << 14;
 
 // What the reference takes where sampling is on and nothing is said.
 constexpr double kSampledTemperature = 1.0;
@@ -191,6 +195,7 @@ class SettingsReader {
 
   absl::StatusOr<std::vector<int32_t>> ToIds(const nlohmann::json& list,
                                              absl::string_view key) const {
+    LANEWISE_RETURN_IF_ERROR(CheckSize(list, key, kMaxIds));
     std::vector<int32_t> ids;
     for (const nlohmann::json& value : list) {
       LANEWISE_ASSIGN_OR_RETURN(const uint64_t id,
@@ -200,6 +205,14 @@ class SettingsReader {
     return ids;
   }
 
+  absl::Status CheckSize(const nlohmann::json& list, absl::string_view key,
+                         size_t most) const {
+    if (list.size() <= most) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_, ": ", key, ": expected at most ", most,
+                     " entries, found ", list.size()));
+  }
+
   // The reference does not forbid what ends a text, even if a list names it.
   absl::Status ReadBadWords(const std::vector<int32_t>& end_ids,
                             std::vector<std::vector<int32_t>>* out) const {
@@ -207,11 +220,8 @@ class SettingsReader {
     if (FindJson(object_, kKey) == nullptr) return absl::OkStatus();
     LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json* list,
                               GetArray(object_, file_, kKey));
-    if (list->size() > kMaxBadWords) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(file_, ": ", kKey, ": expected at most ", kMaxBadWords,
-                       " entries, found ", list->size()));
-    }
+    LANEWISE_RETURN_IF_ERROR(CheckSize(*list, kKey, kMaxBadWords));
+    size_t left = kMaxIds;
     out->clear();
     for (const nlohmann::json& entry : *list) {
       if (!entry.is_array() || entry.empty()) {
@@ -219,6 +229,8 @@ class SettingsReader {
             absl::StrCat(file_, ": ", kKey, ": expected lists of ids, found ",
                          DescribeJson(entry)));
       }
+      LANEWISE_RETURN_IF_ERROR(CheckSize(entry, kKey, left));
+      left -= entry.size();
       LANEWISE_ASSIGN_OR_RETURN(std::vector<int32_t> word, ToIds(entry, kKey));
       const bool ends =
           word.size() == 1 &&
@@ -245,6 +257,11 @@ absl::Status ReadTasks(const nlohmann::json& config, const std::string& file,
   if (FindJson(config, kKey) == nullptr) return absl::OkStatus();
   LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json* tasks,
                             GetObject(config, file, kKey));
+  if (tasks->size() > kMaxTasks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": ", kKey, ": expected at most ", kMaxTasks,
+                     " tasks, found ", tasks->size()));
+  }
   for (const auto& [name, params] : tasks->items()) {
     const std::string where =
         absl::StrCat(file, ": ", kKey, ": ", Printable(name));

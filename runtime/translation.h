@@ -76,7 +76,8 @@ struct TranslateRequest {
   std::vector<int32_t> decoder_prompt_ids;
 
   std::optional<TranslateOptions> options;  // unset: TranslateDefaults
-  size_t batch = 32;         // inputs computed together; changes no result
+  // Inputs computed together, fewer with many beams; changes no result.
+  size_t batch = 32;
   bool hash_logits = false;  // fill Translation::logits_hash
 };
 

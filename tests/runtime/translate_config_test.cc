@@ -238,5 +238,25 @@ TEST(TranslateConfig, WrongTypesNameFileAndKey) {
   }
 }
 
+TEST(TranslateConfig, ListsAreBounded) {
+  const auto expect = [](const json& generation, const json& config,
+                         const std::string& part) {
+    const auto read = Read(generation, config);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(part));
+  };
+  const json ids(131073, 3);
+  expect({{"suppress_tokens", ids}}, json::object(),
+         "suppress_tokens: expected at most 131072 entries, found 131073");
+  expect({{"bad_words_ids", json(16385, json::array({3}))}}, json::object(),
+         "bad_words_ids: expected at most 16384 entries, found 16385");
+  expect({{"bad_words_ids", {json(131072, 3), {4}}}}, json::object(),
+         "bad_words_ids: expected at most 0 entries, found 1");
+  json tasks = json::object();
+  for (int i = 0; i < 65; ++i) tasks[std::to_string(i)] = json::object();
+  expect(json::object(), {{"task_specific_params", tasks}},
+         "task_specific_params: expected at most 64 tasks, found 65");
+}
+
 }  // namespace
 }  // namespace lanewise

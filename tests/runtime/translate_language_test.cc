@@ -229,6 +229,38 @@ TEST(TranslateLanguage, OnlySpecialTokensAreLanguages) {
   EXPECT_FALSE(languages.Find("f", "").ok());
 }
 
+// The message of a vocabulary that is nothing but languages stays short.
+TEST(TranslateLanguage, LongListsAreCut) {
+  nlohmann::json json = {
+      {"model",
+       {{"type", "WordLevel"}, {"vocab", {{"a", 0}}}, {"unk_token", "a"}}}};
+  auto& added = json["added_tokens"] = nlohmann::json::array();
+  for (int32_t i = 0; i < 676; ++i) {
+    const std::string region = {static_cast<char>('A' + i / 26),
+                                static_cast<char>('A' + i % 26)};
+    added.push_back({{"id", i + 1},
+                     {"content", "en_" + region},
+                     {"special", true},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false}});
+  }
+  const auto tokenizer = Tokenizer::FromJson(json.dump(), "tokenizer.json");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const LanguageTokens languages(**tokenizer);
+  EXPECT_EQ(languages.size(), 676u);
+  EXPECT_TRUE(languages.Has(1) && languages.Has(676) && !languages.Has(0));
+  const std::string cut =
+      "en_AA, en_AB, en_AC, en_AD, en_AE, en_AF, en_AG, en_AH, ... (676 in "
+      "all)";
+  EXPECT_EQ(languages.Summary(), cut);
+  for (const char* name : {"en", "de"}) {
+    EXPECT_THAT(std::string(languages.Find("field", name).status().message()),
+                HasSubstr(cut));
+  }
+}
+
 class TranslateTask : public testing::Test {
  protected:
   TranslateTask() : folder_("t5") {

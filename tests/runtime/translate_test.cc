@@ -192,6 +192,23 @@ TEST(Translate, TextComesInPiecesThatMakeTheWhole) {
   }
 }
 
+TEST(Translate, ManyBeamsMakeSmallerGroups) {
+  const auto engine = LoadEngine(kModel);
+  ASSERT_NE(engine, nullptr);
+  std::vector<size_t> progress;
+  TranslateCallbacks callbacks;
+  callbacks.on_progress = [&](size_t done, size_t) {
+    progress.push_back(done);
+  };
+  TranslateRequest request = Beams({"a", "cat", "x"}, 200);
+  request.options->max_tokens = 5;
+  const TranslateResult result = MustTranslate(*engine, request, callbacks);
+  EXPECT_EQ(progress, (std::vector<size_t>{2, 3}));
+  request.texts = {"x"};
+  ExpectSame(MustTranslate(*engine, request).translations.at(0),
+             result.translations.at(2));
+}
+
 TEST(Translate, EndsWhenTheCallerSaysSo) {
   const auto engine = LoadEngine(kModel);
   ASSERT_NE(engine, nullptr);
