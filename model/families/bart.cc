@@ -1,7 +1,7 @@
 // BART: learned positions from row 2 on, a norm behind the embedding and behind
 // each sublayer (Lewis et al., arXiv:1910.13461).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 
 namespace lanewise {
 namespace {

@@ -2,7 +2,7 @@
 // (Devlin et al., arXiv:1810.04805).
 #include "model/families/bert_like.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/limits.h"
 #include "simd/status_macros.h"
 

@@ -1,6 +1,6 @@
 // Command-R: a parallel block behind one LayerNorm without bias, interleaved
 // RoPE, scaled logits; norms of the query and key heads in R+.
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"

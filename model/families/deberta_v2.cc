@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "model/families/bert_like.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/format/printable.h"
 #include "model/limits.h"

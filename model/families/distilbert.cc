@@ -1,7 +1,7 @@
 // DistilBERT: BERT without token types and pooler (Sanh et al.,
 // arXiv:1910.01108).
 #include "model/families/bert_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 
 namespace lanewise {
 namespace {
@@ -25,7 +25,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& DistilBertFamily() {
+const Family& DistilbertFamily() {
   constexpr auto kRequired = Presence::kRequired;
   constexpr auto kOptional = Presence::kOptional;
   constexpr auto kPlain = TensorLayout::kPlain;

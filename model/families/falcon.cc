@@ -2,7 +2,7 @@
 // query heads; RoPE, or ALiBi in the RW models (Almazrouei et al.,
 // arXiv:2311.16867).
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"

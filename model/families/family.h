@@ -2,8 +2,8 @@
 // metadata into a ModelSpec, and the table of its tensors. Nothing else of a
 // model is code.
 //
-// Adding an architecture: one file here, its lines in BUILD, families.h and
-// registry.cc, one conformance case.
+// Adding an architecture: one file here, its name in BUILD (which says what the
+// file defines), one conformance case.
 #ifndef LANEWISE_MODEL_FAMILIES_FAMILY_H_
 #define LANEWISE_MODEL_FAMILIES_FAMILY_H_
 
@@ -208,6 +208,10 @@ absl::Span<const Family* const> Families();
 // The family of a checkpoint, by its model_type or general.architecture. The
 // error for an unknown one names it and lists those that are known.
 absl::StatusOr<const Family*> FindFamily(const Checkpoint& checkpoint);
+
+// The family of a model_type, for specs and tensors that come from no file; null
+// when there is none.
+const Family* FamilyOfModelType(absl::string_view model_type);
 
 // The spec of a checkpoint by its family's reader; sizes are checked against
 // the limits of model/limits.h.

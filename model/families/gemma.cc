@@ -1,6 +1,6 @@
 // Gemma: Llama with 1 + w as norm weights, scaled embeddings and a GELU gate
 // (Gemma Team, arXiv:2403.08295).
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gemma_config.h"
 #include "model/families/llama_like.h"
 #include "simd/status_macros.h"

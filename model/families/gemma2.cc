@@ -2,7 +2,7 @@
 // logits, a sliding window on every second layer (Gemma Team,
 // arXiv:2408.00118).
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gemma_config.h"
 #include "model/families/llama_like.h"
 #include "model/limits.h"

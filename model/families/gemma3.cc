@@ -3,7 +3,7 @@
 // (Gemma Team, arXiv:2503.19786).
 #include "absl/strings/str_cat.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gemma_config.h"
 #include "model/families/llama_like.h"
 #include "model/families/rope_config.h"

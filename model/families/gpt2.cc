@@ -1,6 +1,6 @@
 // GPT-2: LayerNorm before each sublayer, learned positions, fused query, key
 // and value, biases everywhere, tied head (Radford et al., 2019).
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"

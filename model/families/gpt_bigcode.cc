@@ -1,6 +1,6 @@
 // StarCoder 1: GPT-2 with one key and value head for all query heads (Li et
 // al., arXiv:2305.06161).
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"
@@ -27,7 +27,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& GptBigCodeFamily() {
+const Family& GptBigcodeFamily() {
   static const Family* const family = new Family{
       "gpt_bigcode",
       {"gpt_bigcode"},

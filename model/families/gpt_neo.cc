@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"

@@ -2,7 +2,7 @@
 // part of each head, query, key and value of each head together (Black et al.,
 // arXiv:2204.06745).
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"
@@ -48,7 +48,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& GptNeoXFamily() {
+const Family& GptNeoxFamily() {
   static const Family* const family = new Family{
       "gpt_neox",
       {"gpt_neox"},

@@ -1,6 +1,6 @@
 // GPT-J: a parallel block behind one norm, interleaved RoPE on a part of each
 // head (Wang & Komatsuzaki, 2021).
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"
@@ -30,7 +30,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& GptJFamily() {
+const Family& GptjFamily() {
   static const Family* const family = new Family{
       "gptj",
       {"gptj"},

@@ -1,7 +1,7 @@
 // Llama: RMSNorm before each sublayer, RoPE, grouped-query attention, gated
 // FFN (Touvron et al., arXiv:2302.13971). GGUF has Mistral and Mixtral under
 // this name too.
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/moe_config.h"
 #include "simd/status_macros.h"

@@ -2,7 +2,7 @@
 // start behind the padding id; that id has none itself (Fan et al.,
 // arXiv:2010.11125; NLLB Team, arXiv:2207.04672).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/limits.h"
 #include "simd/status_macros.h"
@@ -27,7 +27,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& M2M100Family() {
+const Family& M2m100Family() {
   static const Family* const family =
       NewBartFamily("m2m_100", BartTables{false}, FromConfig);
   return *family;

@@ -2,7 +2,7 @@
 // shared, a vocabulary for each language (Junczys-Dowmunt et al.,
 // arXiv:1804.00344).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 
 namespace lanewise {
 namespace {

@@ -1,7 +1,7 @@
 // mBART and mBART-50: BART with its norms before the sublayers and one more at
 // the end (Liu et al., arXiv:2001.08210).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 
 namespace lanewise {
 namespace {
@@ -15,7 +15,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& MBartFamily() {
+const Family& MbartFamily() {
   static const Family* const family =
       NewBartFamily("mbart", BartTables{}, FromConfig);
   return *family;

@@ -1,7 +1,7 @@
 // Mistral: Llama with a sliding window (Jiang et al., arXiv:2310.06825). Its
 // GGUF files are those of Llama.
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"

@@ -1,7 +1,7 @@
 // Mixtral: Mistral with a mixture of experts (Jiang et al., arXiv:2401.04088).
 // Its GGUF files are those of Llama.
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/moe_config.h"
 #include "model/format/json.h"

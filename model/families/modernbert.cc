@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/families/bert_like.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/rope_config.h"
 #include "model/format/json.h"
 #include "model/format/printable.h"
@@ -133,7 +133,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& ModernBertFamily() {
+const Family& ModernbertFamily() {
   constexpr auto kRequired = Presence::kRequired;
   constexpr auto kOptional = Presence::kOptional;
   constexpr auto kPlain = TensorLayout::kPlain;

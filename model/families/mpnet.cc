@@ -2,7 +2,7 @@
 // arXiv:2004.09297).
 #include "absl/strings/str_cat.h"
 #include "model/families/bert_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/limits.h"
 #include "simd/status_macros.h"

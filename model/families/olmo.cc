@@ -1,7 +1,7 @@
 // OLMo: Llama with LayerNorm that has no weights, and queries, keys and values
 // clipped (Groeneveld et al., arXiv:2402.00838).
 #include "absl/strings/str_cat.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/format/json.h"
 #include "simd/status_macros.h"

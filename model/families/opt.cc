@@ -1,7 +1,7 @@
 // OPT: GPT with learned positions from row 2 on; the 350M model has its norms
 // after the sublayers and a smaller embedding (Zhang et al., arXiv:2205.01068).
 #include "absl/strings/str_cat.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"

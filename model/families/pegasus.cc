@@ -1,7 +1,7 @@
 // Pegasus: mBART's order of norms with computed positions (Zhang et al.,
 // arXiv:1912.08777).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 
 namespace lanewise {
 namespace {

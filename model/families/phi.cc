@@ -2,7 +2,7 @@
 // head, biases everywhere (Gunasekar et al., arXiv:2306.11644).
 #include "absl/strings/str_cat.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/gpt_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"

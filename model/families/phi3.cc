@@ -2,7 +2,7 @@
 // in another, longrope (Abdin et al., arXiv:2404.14219).
 #include "absl/strings/str_cat.h"
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"

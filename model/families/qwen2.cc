@@ -1,7 +1,7 @@
 // Qwen2 and 2.5: Llama with biases on query, key and value, and a sliding
 // window on the upper layers where asked for (Yang et al., arXiv:2407.10671).
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/qwen.h"
 #include "simd/status_macros.h"

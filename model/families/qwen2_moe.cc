@@ -1,6 +1,6 @@
 // Qwen1.5 and Qwen2 MoE: Qwen2 with a mixture of experts and a shared one
 // behind a gate.
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/moe_config.h"
 #include "model/families/qwen.h"

@@ -1,6 +1,6 @@
 // Qwen3: Llama with an RMSNorm on each query and key head (Yang et al.,
 // arXiv:2505.09388).
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/qwen.h"
 #include "simd/status_macros.h"

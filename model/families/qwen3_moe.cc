@@ -1,5 +1,5 @@
 // Qwen3 MoE: Qwen3 with a mixture of experts.
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/moe_config.h"
 #include "model/families/qwen.h"

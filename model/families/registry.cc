@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "model/families/families.h"
 #include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/format/printable.h"
@@ -15,6 +14,12 @@
 #include "simd/status_macros.h"
 
 namespace lanewise {
+
+// The families, by their files in BUILD.
+#define LANEWISE_FAMILY(name) const Family& name();
+#include "model/families/family_list.inc"
+#undef LANEWISE_FAMILY
+
 namespace {
 
 constexpr char kConfigFile[] = "config.json";
@@ -281,21 +286,10 @@ class SpecCheck {
 
 absl::Span<const Family* const> Families() {
   static const Family* const families[] = {
-      &AlbertFamily(),     &BertFamily(),       &BloomFamily(),
-      &CohereFamily(),     &DebertaV2Family(),  &DistilBertFamily(),
-      &FalconFamily(),     &Gemma2Family(),     &Gemma3Family(),
-      &GemmaFamily(),      &Glm4Family(),       &GlmFamily(),
-      &Gpt2Family(),       &GptBigCodeFamily(), &GptJFamily(),
-      &GptNeoFamily(),     &GptNeoXFamily(),    &GptOssFamily(),
-      &LlamaFamily(),      &MistralFamily(),    &MixtralFamily(),
-      &ModernBertFamily(), &MpnetFamily(),      &NomicBertFamily(),
-      &OlmoFamily(),       &OptFamily(),        &Phi3Family(),
-      &PhiFamily(),        &Qwen2Family(),      &Qwen2MoeFamily(),
-      &Qwen3Family(),      &Qwen3MoeFamily(),   &RobertaFamily(),
-      &SmolLm3Family(),    &StarCoder2Family(), &T5Family(),
-      &VitFamily(),        &BartFamily(),       &MBartFamily(),
-      &MarianFamily(),     &PegasusFamily(),    &M2M100Family(),
-      &VanillaFamily(),    &WhisperFamily()};
+#define LANEWISE_FAMILY(name) &name(),
+#include "model/families/family_list.inc"
+#undef LANEWISE_FAMILY
+  };
   return families;
 }
 
@@ -314,6 +308,15 @@ absl::StatusOr<const Family*> FindFamily(const Checkpoint& checkpoint) {
                 "model_type"));
   return FindByName(checkpoint, "config.json: model_type", name,
                     &Family::model_types);
+}
+
+const Family* FamilyOfModelType(absl::string_view model_type) {
+  for (const Family* family : Families()) {
+    for (const absl::string_view name : family->model_types) {
+      if (name == model_type) return family;
+    }
+  }
+  return nullptr;
 }
 
 absl::StatusOr<ModelSpec> ReadSpec(const Checkpoint& checkpoint,

@@ -2,7 +2,7 @@
 // with heads of their own (Liu et al., arXiv:1907.11692; Conneau et al.,
 // arXiv:1911.02116).
 #include "model/families/bert_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/limits.h"
 #include "simd/status_macros.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/families/qwen.h"
 #include "model/format/json.h"
@@ -57,7 +57,7 @@ absl::StatusOr<ModelSpec> FromConfig(const nlohmann::json& config,
 
 }  // namespace
 
-const Family& SmolLm3Family() {
+const Family& Smollm3Family() {
   static const Family* const family =
       new Family{"smollm3",         {"smollm3"},   {}, FromConfig, nullptr,
                  AllLlamaTensors(), {"model.", ""}};

@@ -1,7 +1,7 @@
 // StarCoder2: LayerNorm and biases, RoPE, grouped-query attention with a
 // sliding window, an FFN without gate (Lozhkov et al., arXiv:2402.19173).
 #include "model/families/common.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/families/llama_like.h"
 #include "model/format/json.h"
 #include "model/limits.h"
@@ -51,7 +51,7 @@ absl::StatusOr<ModelSpec> FromMetadata(const Metadata& metadata) {
 
 }  // namespace
 
-const Family& StarCoder2Family() {
+const Family& Starcoder2Family() {
   static const Family* const family = new Family{
       "starcoder2",
       {"starcoder2"},

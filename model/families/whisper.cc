@@ -2,7 +2,7 @@
 // spectrogram through two convolutions; keys have no bias (Radford et al.,
 // arXiv:2212.04356).
 #include "model/families/bart_like.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/json.h"
 #include "model/limits.h"
 #include "simd/status_macros.h"

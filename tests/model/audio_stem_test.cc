@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/checkpoint.h"
 #include "model/model.h"
 #include "simd/target.h"
@@ -67,7 +67,8 @@ class AudioStemTest : public testing::Test {
   absl::StatusOr<std::unique_ptr<const Model>> Load(const Context& context) {
     auto checkpoint = Checkpoint::FromTensors("stem", tensors_);
     if (!checkpoint.ok()) return checkpoint.status();
-    return Model::FromSpec(spec_, WhisperFamily(), **checkpoint, context, {});
+    return Model::FromSpec(spec_, *FamilyOfModelType("whisper"), **checkpoint,
+                           context, {});
   }
 
   // A convolution of three taps and GELU, as the definition says. x [channels,

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/executor.h"
-#include "model/families/families.h"
+#include "model/families/family.h"
 #include "model/format/checkpoint.h"
 #include "model/kv_cache.h"
 #include "model/model.h"
@@ -140,7 +140,8 @@ class VanillaExample : public testing::TestWithParam<bool> {
                                                     const Tensors& tensors) {
     auto checkpoint = Checkpoint::FromTensors("example", tensors.all);
     if (!checkpoint.ok()) return checkpoint.status();
-    return Model::FromSpec(spec, VanillaFamily(), **checkpoint, *context_, {});
+    return Model::FromSpec(spec, *FamilyOfModelType("vanilla_transformer"),
+                           **checkpoint, *context_, {});
   }
 
   std::unique_ptr<Executor> NewExecutor(const Model& model) {
@@ -265,8 +266,9 @@ TEST(VanillaExampleErrors, NameTheTensor) {
   const auto make = [&] {
     auto checkpoint = Checkpoint::FromTensors("example", tensors.all);
     if (!checkpoint.ok()) return checkpoint.status();
-    return Model::FromSpec(TransformerSpec(), VanillaFamily(), **checkpoint,
-                           *context, {})
+    return Model::FromSpec(TransformerSpec(),
+                           *FamilyOfModelType("vanilla_transformer"),
+                           **checkpoint, *context, {})
         .status();
   };
   const auto expect = [&](const std::string& message) {
