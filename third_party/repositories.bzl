@@ -9,7 +9,7 @@ docs/dependencies.md says where each checksum comes from.
 """
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
-load("//third_party/model:model.bzl", "default_model", "embedding_model")
+load("//third_party/model:model.bzl", "default_model", "embedding_model", "speech_model")
 
 # name: (url, prefix to strip, sha256, build file of ours)
 _GITHUB = "https://github.com/"
@@ -97,3 +97,5 @@ def lanewise_repositories():
         default_model()
     if not native.existing_rule("all_minilm_l6_v2"):
         embedding_model()
+    if not native.existing_rule("whisper_tiny_en"):
+        speech_model()

