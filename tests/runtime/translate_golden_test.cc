@@ -2,6 +2,7 @@
 // the public API: ids of all rows, scores of all hypotheses.
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -178,6 +179,7 @@ TEST(TranslateGolden, EqualsTheReference) {
       ++texts;
     }
   }
+  std::printf("%zu models, %zu runs, %zu texts\n", cases.size(), runs, texts);
   EXPECT_GE(runs, 10 * cases.size());
   EXPECT_GE(defaults, 1u);
   EXPECT_GE(texts, 2u);

@@ -171,6 +171,31 @@ TEST(Translate, TheModelsSettingsHoldButForTheFlags) {
       }).logits_hash);
 }
 
+// The same model as GGUF, which tells the start token but no settings.
+TEST(Translate, GgufGivesTheSameBits) {
+  const std::string gguf = TestFolder("gguf") + "/t5.gguf";
+  const RunResult written = RunProgram(
+      "tools/quantize", {"--model", kT5, "--out", gguf, "--type", "F32"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  for (const Arguments& search :
+       {Arguments{"--beams=1"},
+        Arguments{"--beams=3", "--length_penalty=0.7", "--early_stopping=no"},
+        Arguments{"--beams=1", "--temperature=2", "--seed=3"}}) {
+    nlohmann::json found[2];
+    for (const bool folder : {false, true}) {
+      Arguments arguments = {"--model", folder ? kT5 : gguf, "--json",
+                             "--max_tokens=12", "The quick brown fox"};
+      arguments.insert(arguments.end(), search.begin(), search.end());
+      const RunResult result = Invoke(arguments);
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      found[folder] = Json(result.out);
+    }
+    EXPECT_EQ(found[0]["logits_hash"], found[1]["logits_hash"]);
+    EXPECT_EQ(found[0]["ids"], found[1]["ids"]);
+    EXPECT_EQ(found[0]["ids"].size(), 12u);
+  }
+}
+
 // A copy of it with languages and a task.
 std::string WithLanguages() {
   const std::string folder = TestFolder("languages");
