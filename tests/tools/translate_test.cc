@@ -1,10 +1,12 @@
 // The program `translate` with the model that comes with it, and with one whose
 // files say how to search.
 #include <signal.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,30 @@ TEST(Translate, ArgumentsFileAndPipeAreTheSame) {
   EXPECT_EQ(Invoke({"--file=words.txt"}, bazel).out, result.out);
   // Text behind -- may look like a flag.
   EXPECT_EQ(Lines(Invoke({"--", "--json"}).out).size(), 1u);
+}
+
+// A fresh process that knows nothing of Bazel: the folder is found beside it.
+TEST(Translate, TheModelIsFoundBesideABareProgram) {
+  const std::string folder = TestFolder("bare");
+  std::error_code error;
+  std::filesystem::create_symlink(std::filesystem::absolute(kProgram),
+                                  folder + "/translate", error);
+  ASSERT_FALSE(error) << error.message();
+  const char* runfiles = getenv("TEST_SRCDIR");
+  ASSERT_NE(runfiles, nullptr);
+  std::filesystem::create_directory_symlink(
+      runfiles, folder + "/translate.runfiles", error);
+  ASSERT_FALSE(error) << error.message();
+  RunOptions options;
+  for (const char* name :
+       {"RUNFILES_DIR", "RUNFILES_MANIFEST_FILE", "TEST_SRCDIR",
+        "JAVA_RUNFILES", "PYTHON_RUNFILES", "BUILD_WORKING_DIRECTORY"}) {
+    options.environment.emplace_back(name, "");
+  }
+  const RunResult result =
+      RunProgram(folder + "/translate", {"hello"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "HH EH1 L OW0\n");
 }
 
 TEST(Translate, JsonHasTheEnginesNumbers) {
