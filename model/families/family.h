@@ -209,8 +209,8 @@ absl::Span<const Family* const> Families();
 // error for an unknown one names it and lists those that are known.
 absl::StatusOr<const Family*> FindFamily(const Checkpoint& checkpoint);
 
-// The family of a model_type, for specs and tensors that come from no file; null
-// when there is none.
+// The family of a model_type, for specs and tensors that come from no file;
+// null when there is none.
 const Family* FamilyOfModelType(absl::string_view model_type);
 
 // The spec of a checkpoint by its family's reader; sizes are checked against

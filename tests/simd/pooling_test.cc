@@ -1,5 +1,5 @@
-// Pooling against the formulas of simd/pooling.h in plain code. Against recorded
-// values: //tests/conformance/kernels.
+// Pooling against the formulas of simd/pooling.h in plain code. Against
+// recorded values: //tests/conformance/kernels.
 #include "simd/pooling.h"
 
 #include <algorithm>
