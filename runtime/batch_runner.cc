@@ -29,6 +29,12 @@ BatchRunner::BatchRunner(const SessionShared& shared)
       model_(shared.model->encoder() != nullptr ? *shared.model->encoder()
                                                 : *shared.model) {}
 
+size_t BatchRunner::RowsOf(const Text& text) const {
+  return text.vectors.empty()
+             ? text.ids.size()
+             : text.vectors.size() / model_.spec().token_width();
+}
+
 absl::StatusOr<std::unique_ptr<Executor>> BatchRunner::TakeExecutor(
     size_t rows) {
   std::unique_ptr<Executor> executor;
@@ -63,10 +69,10 @@ absl::Status BatchRunner::Run(absl::Span<const Text> texts,
   std::vector<size_t> order(texts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return texts[a].ids.size() > texts[b].ids.size();
+    return RowsOf(texts[a]) > RowsOf(texts[b]);
   });
   if (order.empty()) return absl::OkStatus();
-  const size_t longest = texts[order.front()].ids.size();
+  const size_t longest = RowsOf(texts[order.front()]);
   size_t batch_tokens = std::max<size_t>(options.batch_tokens, 1);
   if (options.rows == Rows::kHead &&
       model_.spec().head.pooling == Pooling::kNone) {
@@ -88,9 +94,9 @@ absl::Status BatchRunner::Run(absl::Span<const Text> texts,
     }
     size_t end = begin, tokens = 0;
     do {
-      tokens += texts[order[end++]].ids.size();
+      tokens += RowsOf(texts[order[end++]]);
     } while (end < order.size() &&
-             tokens + texts[order[end]].ids.size() <= batch_tokens);
+             tokens + RowsOf(texts[order[end]]) <= batch_tokens);
     LANEWISE_RETURN_IF_ERROR(
         RunBatch(texts, absl::MakeConstSpan(order).subspan(begin, end - begin),
                  options.rows, executor.get(), visit));
@@ -108,8 +114,8 @@ absl::Status BatchRunner::RunBatch(absl::Span<const Text> texts,
   const bool head = rows == Rows::kHead;
   const size_t width = head ? spec.head_width() : spec.width;
   const auto rows_of = [&](size_t index) {
-    const size_t ids = texts[index].ids.size();
-    return head ? HeadRows(spec, ids) : ids;
+    const size_t own = RowsOf(texts[index]);
+    return head ? HeadRows(spec, own) : own;
   };
   size_t all = 0;
   for (const size_t index : batch) all += rows_of(index);
@@ -122,6 +128,7 @@ absl::Status BatchRunner::RunBatch(absl::Span<const Text> texts,
       Executor::Entry entry;
       entry.ids = texts[index].ids;
       entry.type_ids = texts[index].type_ids;
+      entry.vectors = texts[index].vectors;
       entry.logits = head ? Executor::Logits::kAll : Executor::Logits::kNone;
       entries.push_back(entry);
     }
@@ -148,24 +155,32 @@ absl::Status BatchRunner::ForwardCausal(absl::Span<const Text> texts,
   std::vector<Executor::Entry> entries;
   for (const size_t index : batch) {
     KvCache& cache = caches.emplace_back(shared_.pool);
-    LANEWISE_RETURN_IF_ERROR(cache.Reserve(texts[index].ids.size()));
+    LANEWISE_RETURN_IF_ERROR(cache.Reserve(RowsOf(texts[index])));
     Executor::Entry entry;
     entry.ids = texts[index].ids;
     entry.type_ids = texts[index].type_ids;
+    entry.vectors = texts[index].vectors;
     entry.cache = &cache;
-    entry.prompt_length = texts[index].ids.size();
+    entry.prompt_length = RowsOf(texts[index]);
     entry.logits = outputs.logits != nullptr ? Executor::Logits::kAll
                                              : Executor::Logits::kNone;
     entries.push_back(entry);
   }
   const size_t chunk = executor->options().max_rows;
-  if (batch.size() > 1 || entries[0].ids.size() <= chunk) {
+  const size_t rows = RowsOf(texts[batch[0]]);
+  if (batch.size() > 1 || rows <= chunk) {
     return executor->Forward(entries, outputs);
   }
   const Executor::Entry whole = entries[0];
   const size_t width = model_.spec().width;
-  for (size_t begin = 0; begin < whole.ids.size(); begin += chunk) {
-    entries[0].ids = whole.ids.subspan(begin, chunk);
+  const size_t token_width = model_.spec().token_width();
+  for (size_t begin = 0; begin < rows; begin += chunk) {
+    if (whole.vectors.empty()) {
+      entries[0].ids = whole.ids.subspan(begin, chunk);
+    } else {
+      entries[0].vectors =
+          whole.vectors.subspan(begin * token_width, chunk * token_width);
+    }
     if (!whole.type_ids.empty()) {
       entries[0].type_ids = whole.type_ids.subspan(begin, chunk);
     }

@@ -36,6 +36,8 @@ class BatchRunner {
   struct Text {
     std::vector<int32_t> ids;       // at least one
     std::vector<int32_t> type_ids;  // of ids; empty: all 0
+    // In place of ids: [rows, token_width()].
+    std::vector<float> vectors = {};
   };
 
   enum class Rows : uint8_t {
@@ -67,6 +69,7 @@ class BatchRunner {
   using Visit =
       absl::FunctionRef<absl::Status(size_t, absl::Span<const float>)>;
 
+  size_t RowsOf(const Text& text) const;
   absl::Status RunBatch(absl::Span<const Text> texts,
                         absl::Span<const size_t> batch, Rows rows,
                         Executor* executor, Visit visit);

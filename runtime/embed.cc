@@ -242,6 +242,48 @@ absl::StatusOr<BatchRunner::Text> Embedder::Tokenize(
   return out;
 }
 
+absl::StatusOr<BatchRunner::Text> Embedder::CheckVectors(
+    const std::vector<float>& vectors, size_t index,
+    EmbedResult* result) const {
+  const size_t width = runner_.model().spec().token_width();
+  if (vectors.empty() || vectors.size() % width != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "vectors ", index, ": expected whole rows of ", width,
+        " values (the model's embedding), found ", vectors.size(), " values"));
+  }
+  const size_t rows = vectors.size() / width;
+  if (rows > config_.limit.max_tokens) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "vectors ", index, ": expected at most ", config_.limit.max_tokens,
+        " rows (the model's limit), found ", rows));
+  }
+  BatchRunner::Text out;
+  out.vectors = vectors;
+  result->tokens.push_back(rows);
+  return out;
+}
+
+absl::StatusOr<std::vector<BatchRunner::Text>> Embedder::Inputs(
+    const EmbedRequest& request, const Plan& plan, EmbedResult* result) const {
+  if (!request.texts.empty() && !request.vectors.empty()) {
+    return absl::InvalidArgumentError(
+        "request: expected one of texts and vectors, found both");
+  }
+  std::vector<BatchRunner::Text> inputs;
+  inputs.reserve(request.texts.size() + request.vectors.size());
+  for (size_t i = 0; i < request.texts.size(); ++i) {
+    LANEWISE_ASSIGN_OR_RETURN(BatchRunner::Text text,
+                              Tokenize(request.texts[i], plan, i, result));
+    inputs.push_back(std::move(text));
+  }
+  for (size_t i = 0; i < request.vectors.size(); ++i) {
+    LANEWISE_ASSIGN_OR_RETURN(BatchRunner::Text input,
+                              CheckVectors(request.vectors[i], i, result));
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
 absl::StatusOr<EmbedResult> Embedder::Embed(
     const EmbedRequest& request, const EmbedCallbacks& callbacks) const {
   const auto start = std::chrono::steady_clock::now();
@@ -250,23 +292,18 @@ absl::StatusOr<EmbedResult> Embedder::Embed(
   EmbedResult result;
   result.max_tokens = config_.limit.max_tokens;
   if (request.pooling == EmbedPooling::kModel) result.notices = notices_;
-  std::vector<BatchRunner::Text> texts;
-  texts.reserve(request.texts.size());
-  for (size_t i = 0; i < request.texts.size(); ++i) {
-    LANEWISE_ASSIGN_OR_RETURN(BatchRunner::Text text,
-                              Tokenize(request.texts[i], plan, i, &result));
-    texts.push_back(std::move(text));
-  }
+  LANEWISE_ASSIGN_OR_RETURN(const std::vector<BatchRunner::Text> texts,
+                            Inputs(request, plan, &result));
   const size_t width = runner_.model().spec().width;
   std::vector<float> pooled(texts.size() * plan.pooled_width);
   const auto pool = [&](size_t index, absl::Span<const float> rows) {
     float* out = pooled.data() + index * plan.pooled_width;
     const size_t count = rows.size() / width;
+    const size_t prompt = request.vectors.empty() ? plan.skipped : 0;
     for (const EmbedPooling pooling : plan.pooling) {
       // The first row counts as it is, prompt or not.
-      const size_t skipped = pooling == EmbedPooling::kFirst
-                                 ? 0
-                                 : std::min(plan.skipped, count - 1);
+      const size_t skipped =
+          pooling == EmbedPooling::kFirst ? 0 : std::min(prompt, count - 1);
       Pool(shared_.context->target(), ToRows(pooling),
            {rows.data() + skipped * width, count - skipped, width, width}, out);
       out += width;

@@ -51,6 +51,11 @@ class Embedder {
   absl::Status LoadDense(const EmbedDenseConfig& config);
   absl::StatusOr<Plan> MakePlan(const EmbedRequest& request) const;
   absl::StatusOr<std::string> PromptOf(const EmbedRequest& request) const;
+  absl::StatusOr<BatchRunner::Text> CheckVectors(
+      const std::vector<float>& vectors, size_t index,
+      EmbedResult* result) const;
+  absl::StatusOr<std::vector<BatchRunner::Text>> Inputs(
+      const EmbedRequest& request, const Plan& plan, EmbedResult* result) const;
   absl::StatusOr<BatchRunner::Text> Tokenize(absl::string_view text,
                                              const Plan& plan, size_t index,
                                              EmbedResult* result) const;

@@ -39,6 +39,12 @@ enum class EmbedPooling : uint8_t {
 struct EmbedRequest {
   std::vector<std::string> texts;
 
+  // In place of texts: the rows of each input as the model's embedding would
+  // give them, before positions and norm, [rows, width of the embedding]. For
+  // what is not text: time series, features of another model. No prompt and no
+  // special tokens are put to them, and nothing is cut.
+  std::vector<std::vector<float>> vectors;
+
   // Put before every text. By name: one of the model's own prompts ("query").
   // At most one of the two; with neither the model's default prompt, if it has
   // one; an empty `prompt`: none.
@@ -72,7 +78,8 @@ struct EmbedCallbacks {
 struct EmbedResult {
   std::vector<float> vectors;  // [texts, width]
   size_t width = 0;
-  std::vector<size_t> tokens;  // of each text, with prompt and special tokens
+  std::vector<size_t> tokens;  // of each text, with prompt and special tokens;
+                               // rows of vectors
   size_t truncated = 0;        // texts that lost their end
   size_t max_tokens = 0;       // that a text may have
   // What the model's files do not say, and what was cut; one line each.

@@ -220,7 +220,8 @@ class Engine {
   virtual absl::StatusOr<ScoreResult> Score(
       const ScoreRequest& request, const ScoreCallbacks& callbacks) = 0;
 
-  // Vectors of texts, of any model with hidden states. Thread-safe.
+  // Vectors of texts, or of inputs that are vectors themselves, of any model
+  // with hidden states. Thread-safe.
   // INVALID_ARGUMENT for a contradictory request, OUT_OF_RANGE for a text that
   // is too long and may not be cut (with both numbers).
   virtual absl::StatusOr<EmbedResult> Embed(

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "model/tokenizer/tokenizer.h"
 #include "simd/context.h"
+#include "simd/matmul.h"
 
 namespace lanewise {
 
@@ -45,7 +46,8 @@ Vectors Embed(Engine* engine, const EmbedRequest& request) {
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return {};
   Vectors vectors;
-  for (size_t i = 0; i < request.texts.size(); ++i) {
+  const size_t inputs = request.texts.size() + request.vectors.size();
+  for (size_t i = 0; i < inputs; ++i) {
     vectors.emplace_back(result->vectors.begin() + i * result->width,
                          result->vectors.begin() + (i + 1) * result->width);
   }
@@ -75,6 +77,21 @@ Vectors HiddenRows(const std::string& path, const std::string& text) {
   for (size_t i = 0; i < ids.size(); ++i) {
     rows.emplace_back(hidden.begin() + i * kEmbedWidth,
                       hidden.begin() + (i + 1) * kEmbedWidth);
+  }
+  return rows;
+}
+
+std::vector<float> TokenRows(const std::string& path, const std::string& text) {
+  const auto context = *Context::Create({});
+  const auto checkpoint = *Checkpoint::Open(path);
+  const auto model = *Model::Load(*checkpoint, *context, {});
+  EncodeOptions encode;
+  encode.truncate = encode.pad = false;
+  const auto ids = *(*Tokenizer::Load(*checkpoint))->Encode(text, encode);
+  std::vector<float> rows(ids.size() * kEmbedWidth);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    DecodeRow(*model->weights().token_embedding, static_cast<size_t>(ids[i]),
+              rows.data() + i * kEmbedWidth);
   }
   return rows;
 }

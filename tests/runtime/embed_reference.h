@@ -37,6 +37,9 @@ std::string ErrorOf(Engine* engine, const EmbedRequest& request);
 // Rows of a text as the encoder in `path` gives them, [ids][kEmbedWidth].
 Vectors HiddenRows(const std::string& path, const std::string& text);
 
+// Rows of the token embedding of a text's ids, [ids * kEmbedWidth].
+std::vector<float> TokenRows(const std::string& path, const std::string& text);
+
 // The same in double: pooling, scaling, comparing.
 std::vector<float> Pooled(EmbedPooling pooling, const Vectors& rows);
 std::vector<float> Normalized(std::vector<float> x);

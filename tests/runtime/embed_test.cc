@@ -164,5 +164,62 @@ TEST(Embed, M5EncodersRefuseToContinueText) {
   }
 }
 
+// Rows of the token embedding in place of ids: the same vectors, bit for bit,
+// also where they are more than one chunk of a causal model.
+TEST(Embed, VectorsStandForTokens) {
+  for (const char* path :
+       {"tests/data/models/bert_mlm", "tests/data/models/llama"}) {
+    SCOPED_TRACE(path);
+    const auto engine = LoadEngine(path);
+    const Vectors expected = Embed(engine.get(), Request(Texts()));
+    for (const size_t tokens : {3, 512}) {
+      EmbedRequest request;
+      request.batch_tokens = tokens;
+      for (const std::string& text : Texts()) {
+        request.vectors.push_back(TokenRows(path, text));
+      }
+      EXPECT_EQ(Embed(engine.get(), request), expected) << tokens;
+    }
+  }
+}
+
+// Inputs that are no tokens, as of a time series.
+TEST(Embed, NoBitOfASeriesDependsOnTheOnesBesideIt) {
+  const auto engine = LoadEngine("tests/data/models/bert_mlm");
+  EmbedRequest all;
+  Vectors expected;
+  for (const size_t rows : {5, 1, 17, 17, 40}) {
+    std::vector<float> series;
+    for (size_t i = 0; i < rows * kEmbedWidth; ++i) {
+      series.push_back(std::sin(static_cast<float>(i * rows) * 0.01f));
+    }
+    EmbedRequest one;
+    one.vectors = {series};
+    expected.push_back(Embed(engine.get(), one)[0]);
+    all.vectors.push_back(series);
+  }
+  EXPECT_EQ(Embed(engine.get(), all), expected);
+  EXPECT_EQ(expected[2], expected[3]);
+  EXPECT_NE(expected[0], expected[1]);
+}
+
+TEST(Embed, VectorsOfAnotherSizeAreErrors) {
+  const auto engine = LoadEngine("tests/data/models/bert_mlm");
+  EmbedRequest request;
+  request.vectors = {std::vector<float>(kEmbedWidth, 0.5f),
+                     std::vector<float>(kEmbedWidth + 1, 0.5f)};
+  EXPECT_THAT(ErrorOf(engine.get(), request),
+              AllOf(HasSubstr("vectors 1"), HasSubstr("rows of 48"),
+                    HasSubstr("found 49")));
+  request.vectors[1].clear();
+  EXPECT_THAT(ErrorOf(engine.get(), request), HasSubstr("found 0"));
+  request.vectors[1].assign(1000 * kEmbedWidth, 0.5f);
+  EXPECT_THAT(ErrorOf(engine.get(), request),
+              AllOf(HasSubstr("at most"), HasSubstr("found 1000")));
+  request.vectors.resize(1);
+  request.texts = {"a"};
+  EXPECT_THAT(ErrorOf(engine.get(), request), HasSubstr("found both"));
+}
+
 }  // namespace
 }  // namespace lanewise
