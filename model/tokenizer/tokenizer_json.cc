@@ -16,7 +16,9 @@
 namespace lanewise {
 namespace {
 
-constexpr int64_t kMaxLength = int64_t{1} << 30;  // of truncation and padding
+constexpr int64_t kMaxLength = int64_t{1} << 30;  // of truncation
+// Padding is made, so its length costs memory.
+constexpr int64_t kMaxPadding = int64_t{1} << 20;
 
 absl::StatusOr<AddedToken> ReadAddedToken(const JsonField& field,
                                           const Vocabulary& vocabulary) {
@@ -86,7 +88,7 @@ absl::StatusOr<std::optional<Padding>> ReadPadding(const JsonField& field) {
   const JsonField strategy = field["strategy"];
   if (strategy["Fixed"].present()) {
     LANEWISE_ASSIGN_OR_RETURN(const int64_t length,
-                              strategy["Fixed"].Int(0, kMaxLength));
+                              strategy["Fixed"].Int(0, kMaxPadding));
     padding.length = static_cast<size_t>(length);
   } else {
     LANEWISE_ASSIGN_OR_RETURN(const std::string name,
@@ -98,7 +100,7 @@ absl::StatusOr<std::optional<Padding>> ReadPadding(const JsonField& field) {
   LANEWISE_ASSIGN_OR_RETURN(padding.left, ReadIsLeft(field["direction"]));
   LANEWISE_ASSIGN_OR_RETURN(
       const int64_t multiple,
-      field["pad_to_multiple_of"].IntOr(0, kMaxLength, 1));
+      field["pad_to_multiple_of"].IntOr(0, kMaxPadding, 1));
   padding.multiple = static_cast<size_t>(multiple);
   LANEWISE_ASSIGN_OR_RETURN(const int64_t id,
                             field["pad_id"].IntOr(0, kMaxTokenId, 0));

@@ -147,10 +147,15 @@ absl::StatusOr<int32_t> ReadTokenAndId(const JsonField& field) {
   return static_cast<int32_t>(id);
 }
 
+// Tokens that a template may put around a text. A part names a list of ids, so
+// without a bound a small file could ask for very many.
+constexpr size_t kMaxTemplateTokens = size_t{1} << 16;
+
 absl::StatusOr<Template> ReadTemplate(const JsonField& field,
                                       const JsonField& tokens) {
   LANEWISE_ASSIGN_OR_RETURN(const size_t size, field.ArraySize());
   Template parts;
+  size_t total = 0;
   for (size_t i = 0; i < size; ++i) {
     const bool is_text = field[i]["Sequence"].present();
     const JsonField part =
@@ -165,6 +170,11 @@ absl::StatusOr<Template> ReadTemplate(const JsonField& field,
     } else {
       const JsonField ids = tokens[id]["ids"];
       LANEWISE_ASSIGN_OR_RETURN(const size_t count, ids.ArraySize());
+      if (count > kMaxTemplateTokens - total) {
+        return field.Error(absl::StrCat("a template of at most ",
+                                        kMaxTemplateTokens, " tokens"));
+      }
+      total += count;
       for (size_t j = 0; j < count; ++j) {
         LANEWISE_ASSIGN_OR_RETURN(const int64_t token,
                                   ids[j].Int(0, kMaxTokenId));

@@ -292,6 +292,26 @@ TEST(TokenizerJson, TruncationAndPadding) {
   ExpectError("/padding", {{"strategy", "Longest"}}, "padding.strategy");
 }
 
+// What a small file makes of a text stays small.
+TEST(TokenizerJson, PaddingAndTemplatesAreBounded) {
+  const json fixed = {{"strategy", {{"Fixed", 1000000000}}}};
+  ExpectError("/padding", fixed, "padding.strategy.Fixed");
+  const json multiple = {{"strategy", "BatchLongest"},
+                         {"pad_to_multiple_of", 1000000000}};
+  ExpectError("/padding", multiple, "pad_to_multiple_of");
+  json parts = json::array();
+  for (int i = 0; i < 300; ++i) {
+    parts.push_back({{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}});
+  }
+  const json post = {
+      {"type", "TemplateProcessing"},
+      {"single", parts},
+      {"pair", json::array()},
+      {"special_tokens",
+       {{"<s>", {{"id", "<s>"}, {"ids", std::vector<int>(300, 0)}}}}}};
+  ExpectError("/post_processor", post, "at most 65536 tokens");
+}
+
 TEST(TokenizerJson, Unigram) {
   json file = Base();
   file["added_tokens"] = json::array();
