@@ -57,9 +57,13 @@ absl::Status ReadTokens(const nlohmann::json& config, absl::string_view file,
 absl::StatusOr<HeadTask> ReadHeadTask(const nlohmann::json& config,
                                       absl::string_view file) {
   const nlohmann::json* classes = FindJson(config, "architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty() ||
-      !(*classes)[0].is_string()) {
-    return HeadTask::kPooled;
+  if (classes == nullptr) return HeadTask::kPooled;
+  LANEWISE_RETURN_IF_ERROR(GetArray(config, file, "architectures").status());
+  if (classes->empty()) return HeadTask::kPooled;
+  if (!(*classes)[0].is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file,
+        ": architectures: expected names of classes, found another value"));
   }
   const std::string& name = (*classes)[0].get_ref<const std::string&>();
   for (const TaskName& known : kTaskNames) {
@@ -147,9 +151,37 @@ absl::Status ReadBertHead(const nlohmann::json& config, absl::string_view file,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Variants of attention that change results and that no family here has.
+absl::Status CheckPlainEncoder(const nlohmann::json& config,
+                               absl::string_view file) {
+  LANEWISE_ASSIGN_OR_RETURN(
+      const std::string positions,
+      GetStringOr(config, file, "position_embedding_type", "absolute"));
+  // Nomic BERT's folders name their rotations here.
+  if (positions != "absolute" && positions != "rotary") {
+    return absl::UnimplementedError(absl::StrCat(
+        file, ": position_embedding_type: expected absolute, found ",
+        Printable(positions)));
+  }
+  for (const char* key : {"is_decoder", "add_cross_attention"}) {
+    LANEWISE_ASSIGN_OR_RETURN(const bool value,
+                              GetBoolOr(config, file, key, false));
+    if (value) {
+      return absl::UnimplementedError(absl::StrCat(
+          file, ": ", key, ": expected false (an encoder), found true"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<ModelSpec> ReadBertLike(const nlohmann::json& config,
                                        absl::string_view file,
                                        const BertLike& keys) {
+  LANEWISE_RETURN_IF_ERROR(CheckPlainEncoder(config, file));
   ModelSpec spec;
   spec.family = std::string(keys.family);
   LANEWISE_ASSIGN_OR_RETURN(const size_t layers,
