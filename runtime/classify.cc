@@ -108,7 +108,8 @@ absl::Status Classifier::ReadConfig(const Checkpoint& checkpoint) {
     for (const char* file :
          {"special_tokens_map.json", "tokenizer_config.json"}) {
       const absl::StatusOr<nlohmann::json> json = checkpoint.ReadJson(file);
-      if (!json.ok()) continue;
+      if (absl::IsNotFound(json.status())) continue;
+      LANEWISE_RETURN_IF_ERROR(json.status());
       const std::string mask = TokenOf(*json, "mask_token");
       if (!mask.empty()) mask_text_ = mask;
     }

@@ -59,6 +59,10 @@ class SettingsReader {
   absl::Status Read(TranslateOptions* options) const {
     LANEWISE_RETURN_IF_ERROR(ReadLengths(options));
     LANEWISE_RETURN_IF_ERROR(ReadBeams(&options->beams));
+    if (const absl::Status valid = Validate(options->beams); !valid.ok()) {
+      return absl::Status(valid.code(),
+                          absl::StrCat(file_, ": ", valid.message()));
+    }
     LANEWISE_RETURN_IF_ERROR(
         ReadProcessors(*options->end_ids, &options->sampling));
     LANEWISE_RETURN_IF_ERROR(ReadSampling(options));
