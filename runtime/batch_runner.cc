@@ -103,6 +103,10 @@ absl::Status BatchRunner::Run(absl::Span<const Text> texts,
     begin = end;
     if (options.on_progress) options.on_progress(begin, order.size());
   }
+  // A wish that came during the last batch counts too.
+  if (options.should_cancel && options.should_cancel()) {
+    return absl::CancelledError("cancelled");
+  }
   PutBack(std::move(executor), rows);
   return absl::OkStatus();
 }
