@@ -90,6 +90,12 @@ absl::StatusOr<std::unique_ptr<Embedder>> Embedder::Create(
         config.pooling.front() == EmbedPooling::kLast ? "the last row"
                                                       : "their mean"));
   }
+  if (config.limit.lowercase) {
+    embedder->notices_.push_back(absl::StrCat(
+        embedder->path_,
+        "/sentence_bert_config.json: do_lower_case is not supported and was "
+        "ignored; a tokenizer that minds case needs texts in lowercase"));
+  }
   size_t width = config.pooling.size() * runner->model().spec().width;
   for (const EmbedDenseConfig& dense : config.dense) {
     if (dense.in != width) {

@@ -289,6 +289,9 @@ absl::StatusOr<TextLimit> ReadTextLimit(const Checkpoint& checkpoint,
   limit.truncate_left = side == "left";
   LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json sentence,
                             ReadOptional(checkpoint, kSentence));
+  LANEWISE_ASSIGN_OR_RETURN(limit.lowercase,
+                            GetBoolOr(sentence, FileOf(checkpoint, kSentence),
+                                      "do_lower_case", false));
   LANEWISE_ASSIGN_OR_RETURN(uint64_t length,
                             GetUintOr(sentence, FileOf(checkpoint, kSentence),
                                       "max_seq_length", UINT32_MAX, 0));

@@ -19,6 +19,7 @@ namespace lanewise {
 struct TextLimit {
   size_t max_tokens = 0;       // special tokens included
   bool truncate_left = false;  // too long a text loses its beginning instead
+  bool lowercase = false;      // asked for before the tokenizer: not supported
 };
 
 // What bounds a text: the model's positions, and of a folder max_seq_length of

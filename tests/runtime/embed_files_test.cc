@@ -255,5 +255,14 @@ TEST(EmbedFiles, HostileValuesAreErrors) {
   EXPECT_LT(errors, runs);
 }
 
+TEST(EmbedFiles, LowercaseIsNamedWhereItIsIgnored) {
+  SentenceModel folder;
+  folder.Write("sentence_bert_config.json", R"({"do_lower_case": true})");
+  const auto engine = LoadEngine(folder.path());
+  const auto result = engine->Embed(Request({"a"}), {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->notices, testing::Contains(HasSubstr("do_lower_case")));
+}
+
 }  // namespace
 }  // namespace lanewise
