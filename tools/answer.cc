@@ -6,8 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
-#include "tools/engine_setup.h"
+#include "tools/engine_output.h"
 #include "tools/interrupt.h"
+#include "tools/json_line.h"
 
 namespace lanewise {
 
@@ -37,16 +38,13 @@ absl::StatusOr<Answer> Ask(const Invocation& call, Session* session,
 
 double PromptSpeed(const GenerateResult& result) {
   const size_t tokens = result.prompt_tokens - result.cached_tokens;
-  return result.prompt_seconds > 0
-             ? static_cast<double>(tokens) / result.prompt_seconds
-             : 0;
+  return PerSecond(tokens, result.prompt_seconds);
 }
 
 double DecodeSpeed(const GenerateResult& result) {
-  return result.decode_seconds > 0 && result.ids.size() > 1
-             ? static_cast<double>(result.ids.size() - 1) /
-                   result.decode_seconds
-             : 0;
+  return result.ids.empty()
+             ? 0
+             : PerSecond(result.ids.size() - 1, result.decode_seconds);
 }
 
 std::string StatsText(const Engine& engine, const GenerateResult& result) {
@@ -54,33 +52,12 @@ std::string StatsText(const Engine& engine, const GenerateResult& result) {
       "prompt: %d tokens, %d of them cached, %.1f tokens/s; first token after "
       "%.1f ms\n"
       "decode: %d tokens, %.1f tokens/s; ended by: %s; seed %d\n"
-      "threads: %d; target: %s; weights: %.1f MB; context: %d tokens\n",
+      "%s; context: %d tokens\n",
       result.prompt_tokens, result.cached_tokens, PromptSpeed(result),
       result.prompt_seconds * 1e3, result.ids.size(), DecodeSpeed(result),
-      FinishReasonName(result.finish_reason), result.seed, engine.threads(),
-      engine.target(), static_cast<double>(engine.weight_bytes()) / 1e6,
+      FinishReasonName(result.finish_reason), result.seed, EngineText(engine),
       engine.context_length());
 }
-
-namespace {
-
-nlohmann::ordered_json HypothesesJson(
-    const std::vector<Hypothesis>& hypotheses) {
-  auto list = nlohmann::ordered_json::array();
-  for (const Hypothesis& hypothesis : hypotheses) {
-    nlohmann::ordered_json json;
-    json["text"] = hypothesis.text;
-    json["ids"] = hypothesis.ids;
-    json["log_probability"] = hypothesis.log_probability;
-    json["score"] = hypothesis.score;
-    json["finish_reason"] =
-        std::string(FinishReasonName(hypothesis.finish_reason));
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-}  // namespace
 
 std::string AnswerJson(const Engine& engine, const GenerateOptions& options,
                        const GenerateResult& result, absl::string_view model) {
@@ -98,15 +75,8 @@ std::string AnswerJson(const Engine& engine, const GenerateOptions& options,
   json["decode_tokens_per_second"] = DecodeSpeed(result);
   json["time_to_first_token_ms"] = result.prompt_seconds * 1e3;
   json["seed"] = result.seed;
-  json["target"] = std::string(engine.target());
-  json["threads"] = engine.threads();
-  json["activations"] = std::string(Name(options.engine.activations));
-  json["cache"] = std::string(Name(options.engine.cache));
-  json["weights"] = std::string(Name(options.engine.weights));
-  json["model"] = std::string(model);
-  return absl::StrCat(
-      json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-      "\n");
+  AddEngineFields(engine, options.engine, model, &json);
+  return JsonLine(json);
 }
 
 }  // namespace lanewise

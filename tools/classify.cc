@@ -14,6 +14,7 @@
 #include "simd/status_macros.h"
 #include "tools/classify_options.h"
 #include "tools/classify_output.h"
+#include "tools/engine_output.h"
 #include "tools/engine_setup.h"
 #include "tools/interrupt.h"
 #include "tools/output.h"
@@ -87,12 +88,7 @@ class Program {
       seconds_ += result->seconds;
       max_tokens_ = result->max_tokens;
     }
-    if (truncated_ > 0) {
-      Note(call_, absl::StrCat("note: ", truncated_, " of ", texts_.size(),
-                               " texts had more than ", max_tokens_,
-                               " tokens (the model's limit) and lost their "
-                               "end"));
-    }
+    NoteTruncated(call_, truncated_, texts_.size(), max_tokens_);
     return absl::OkStatus();
   }
 
@@ -111,13 +107,11 @@ class Program {
 
   void WriteStats() const {
     Output(call_.io.err)
-        .Write(absl::StrFormat(
-            "texts: %d; tokens: %d, %.1f tokens/s\n"
-            "threads: %d; target: %s; weights: %.1f MB\n",
-            texts_.size(), tokens_,
-            seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0,
-            engine_->threads(), engine_->target(),
-            static_cast<double>(engine_->weight_bytes()) / 1e6));
+        .Write(absl::StrFormat("texts: %d; tokens: %d, %.1f tokens/s\n"
+                               "%s\n",
+                               texts_.size(), tokens_,
+                               PerSecond(tokens_, seconds_),
+                               EngineText(*engine_)));
   }
 
   const Invocation& call_;

@@ -37,13 +37,7 @@ void AddTaskFlags(ClassifyOptions* options, FlagSet* flags) {
   flags->Add({"tokens", "", "short for --aggregation none"}, &options->tokens);
   flags->Add({"max_answer_tokens", "N", "longest answer (15)"},
              &request.max_answer_tokens, 1, kMaxCount);
-  flags->Add({"no_truncate", "",
-              "a text that is longer than the model takes is an error, instead "
-              "of losing its end"},
-             &options->no_truncate);
-  flags->Add({"batch_tokens", "N",
-              "tokens that are computed together (512); changes no result"},
-             &request.batch_tokens, 1, 1 << 16);
+  AddBatchFlags(&options->no_truncate, &request.batch_tokens, flags);
 }
 
 }  // namespace
@@ -56,16 +50,7 @@ FlagSet ClassifyFlags(ClassifyOptions* options) {
              "a folder with config.json, safetensors and tokenizer.json, of a "
              "model with a head for labels, masked words or answers"},
             &options->model);
-  flags.Add({"threads", "N", "threads (0: as many as this process may use)"},
-            &options->engine.threads, 0, 1024);
-  flags.Add(
-      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
-      &options->engine.target);
-  flags.Add({"activations", "native|f32",
-             "f32: exact activations with quantized weights, slower"},
-            &options->engine.activations,
-            {{"native", ActivationPrecision::kNative},
-             {"f32", ActivationPrecision::kF32}});
+  AddComputeFlags(&options->engine, &flags);
   flags.Section("What is printed");
   flags.Add({"json", "", "one JSON object a text"}, &options->json);
   flags.Add({"stats", "", "speeds and sizes, on standard error"},

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "tools/escaped.h"
+#include "tools/json_line.h"
 
 namespace lanewise {
 namespace {
@@ -117,9 +118,7 @@ std::string FindingsJson(ClassifyTask task, const Classification& output,
       json["answers"] = Answers(output, text);
       break;
   }
-  return absl::StrCat(
-      json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-      "\n");
+  return JsonLine(json);
 }
 
 }  // namespace lanewise

@@ -14,6 +14,7 @@
 #include "simd/status_macros.h"
 #include "tools/embed_options.h"
 #include "tools/embed_output.h"
+#include "tools/engine_output.h"
 #include "tools/engine_setup.h"
 #include "tools/interrupt.h"
 #include "tools/npy.h"
@@ -83,12 +84,7 @@ class Program {
     for (const std::string& notice : notices_) {
       Note(call_, absl::StrCat("note: ", notice));
     }
-    if (truncated_ > 0) {
-      Note(call_, absl::StrCat("note: ", truncated_, " of ", texts_.size(),
-                               " texts had more than ", max_tokens_,
-                               " tokens (the model's limit) and lost their "
-                               "end"));
-    }
+    NoteTruncated(call_, truncated_, texts_.size(), max_tokens_);
     return absl::OkStatus();
   }
 
@@ -142,14 +138,12 @@ class Program {
     size_t tokens = 0;
     for (const size_t count : tokens_) tokens += count;
     Output(call_.io.err)
-        .Write(absl::StrFormat(
-            "texts: %d; tokens: %d, %.1f tokens/s\n"
-            "vectors: %d values; texts of up to %d tokens\n"
-            "threads: %d; target: %s; weights: %.1f MB\n",
-            texts_.size(), tokens,
-            seconds_ > 0 ? static_cast<double>(tokens) / seconds_ : 0.0, width_,
-            max_tokens_, engine_->threads(), engine_->target(),
-            static_cast<double>(engine_->weight_bytes()) / 1e6));
+        .Write(absl::StrFormat("texts: %d; tokens: %d, %.1f tokens/s\n"
+                               "vectors: %d values; texts of up to %d tokens\n"
+                               "%s\n",
+                               texts_.size(), tokens,
+                               PerSecond(tokens, seconds_), width_, max_tokens_,
+                               EngineText(*engine_)));
   }
 
   const Invocation& call_;

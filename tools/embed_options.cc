@@ -30,13 +30,7 @@ void AddVectorFlags(EmbedOptions* options, FlagSet* flags) {
   flags->Add({"prompt_name", "NAME",
               "put one of the model's own prompts before every text"},
              &request.prompt_name);
-  flags->Add({"no_truncate", "",
-              "a text that is longer than the model takes is an error, instead "
-              "of losing its end"},
-             &options->no_truncate);
-  flags->Add({"batch_tokens", "N",
-              "tokens that are computed together (512); changes no result"},
-             &request.batch_tokens, 1, 1 << 16);
+  AddBatchFlags(&options->no_truncate, &request.batch_tokens, flags);
 }
 
 }  // namespace
@@ -51,16 +45,7 @@ FlagSet EmbedFlags(EmbedOptions* options) {
              "a GGUF file, or a folder with config.json, safetensors and "
              "tokenizer.json (default: all-MiniLM-L6-v2)"},
             &options->model);
-  flags.Add({"threads", "N", "threads (0: as many as this process may use)"},
-            &options->engine.threads, 0, 1024);
-  flags.Add(
-      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
-      &options->engine.target);
-  flags.Add({"activations", "native|f32",
-             "f32: exact activations with quantized weights, slower"},
-            &options->engine.activations,
-            {{"native", ActivationPrecision::kNative},
-             {"f32", ActivationPrecision::kF32}});
+  AddComputeFlags(&options->engine, &flags);
   flags.Section("What is printed");
   flags.Add({"similarity", "",
              "instead of vectors the cosine of each text with every text"},

@@ -30,16 +30,7 @@ void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags,
                     absl::string_view model_help) {
   flags->Section("The model and how it runs");
   flags->Add({"model", "FILE_OR_FOLDER", model_help}, model);
-  flags->Add({"threads", "N", "threads (0: as many as this process may use)"},
-             &engine->threads, 0, 1024);
-  flags->Add(
-      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
-      &engine->target);
-  flags->Add({"activations", "native|f32",
-              "f32: exact activations with quantized weights, slower"},
-             &engine->activations,
-             {{"native", ActivationPrecision::kNative},
-              {"f32", ActivationPrecision::kF32}});
+  AddComputeFlags(engine, flags);
   flags->Add({"weights", "TYPE",
               "make float matrices bf16, q8_0, q6_k, q4_k, q4_1 or q4_0 while "
               "loading (default: stored, as they are in the file)"},
@@ -54,6 +45,19 @@ void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags,
   flags->Add(
       {"prefill_chunk", "N", "prompt tokens that are computed together (512)"},
       &engine->prefill_chunk, 1, kMaxCount);
+}
+
+void AddComputeFlags(EngineOptions* engine, FlagSet* flags) {
+  flags->Add({"threads", "N", "threads (0: as many as this process may use)"},
+             &engine->threads, 0, 1024);
+  flags->Add(
+      {"target", "NAME", "instruction set, e.g. AVX2 (default: the best here)"},
+      &engine->target);
+  flags->Add({"activations", "native|f32",
+              "f32: exact activations with quantized weights, slower"},
+             &engine->activations,
+             {{"native", ActivationPrecision::kNative},
+              {"f32", ActivationPrecision::kF32}});
 }
 
 absl::Status CheckEngineFlags(const EngineOptions& engine) {

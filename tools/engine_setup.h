@@ -29,6 +29,9 @@ inline constexpr absl::string_view kModelHelp =
 void AddEngineFlags(std::string* model, EngineOptions* engine, FlagSet* flags,
                     absl::string_view model_help = kModelHelp);
 
+// Those of them that every model minds: --threads, --target, --activations.
+void AddComputeFlags(EngineOptions* engine, FlagSet* flags);
+
 // What single flags cannot know.
 absl::Status CheckEngineFlags(const EngineOptions& engine);
 

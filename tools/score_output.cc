@@ -4,8 +4,9 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "simd/scalar_math.h"
-#include "tools/engine_setup.h"
+#include "tools/engine_output.h"
 #include "tools/escaped.h"
+#include "tools/json_line.h"
 
 namespace lanewise {
 namespace {
@@ -14,10 +15,6 @@ double Sum(const ScoreResult& result) {
   double sum = 0;
   for (const double value : result.log_probabilities) sum += value;
   return sum;
-}
-
-double PerSecond(size_t tokens, double seconds) {
-  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
 void AddResult(const Engine& engine, const ScoreOptions& options,
@@ -32,12 +29,6 @@ void AddResult(const Engine& engine, const ScoreOptions& options,
   auto& texts = (*json)["spellings"] = nlohmann::ordered_json::array();
   for (const int32_t id : result.ids) texts.push_back(engine.TokenText(id));
   (*json)["log_probabilities"] = result.log_probabilities;
-}
-
-std::string Line(const nlohmann::ordered_json& json) {
-  return absl::StrCat(
-      json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-      "\n");
 }
 
 }  // namespace
@@ -75,13 +66,8 @@ std::string ScoreJson(const Engine& engine, const ScoreOptions& options,
   json["context"] = engine.context_length();
   json["tokens_per_second"] =
       PerSecond(result.prompt_tokens + result.ids.size(), result.seconds);
-  json["target"] = std::string(engine.target());
-  json["threads"] = engine.threads();
-  json["activations"] = std::string(Name(options.engine.activations));
-  json["cache"] = std::string(Name(options.engine.cache));
-  json["weights"] = std::string(Name(options.engine.weights));
-  json["model"] = std::string(model);
-  return Line(json);
+  AddEngineFields(engine, options.engine, model, &json);
+  return JsonLine(json);
 }
 
 std::string LineText(const Engine& engine, const ScoreOptions& options,
@@ -103,7 +89,7 @@ std::string LineText(const Engine& engine, const ScoreOptions& options,
   } else {
     json["tokens"] = 0;
   }
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string StatsText(const Engine& engine, const ScoreTotals& totals) {
@@ -112,12 +98,10 @@ std::string StatsText(const Engine& engine, const ScoreTotals& totals) {
   return absl::StrFormat(
       "texts: %d; tokens: %d scored of %d, %.1f tokens/s\n"
       "over all tokens: mean negative log-likelihood %.6f, perplexity %g\n"
-      "threads: %d; target: %s; weights: %.1f MB; context: %d tokens\n",
+      "%s; context: %d tokens\n",
       totals.texts, totals.tokens, totals.read_tokens,
       PerSecond(totals.read_tokens, totals.seconds), mean, Exp(mean),
-      engine.threads(), engine.target(),
-      static_cast<double>(engine.weight_bytes()) / 1e6,
-      engine.context_length());
+      EngineText(engine), engine.context_length());
 }
 
 }  // namespace lanewise

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -15,6 +16,24 @@ void AddTextFlags(TextInput* input, FlagSet* flags) {
       &input->file);
   flags->Add({"whole", "", "the file or input is one text, not one a line"},
              &input->whole);
+}
+
+void AddBatchFlags(bool* no_truncate, size_t* batch_tokens, FlagSet* flags) {
+  flags->Add({"no_truncate", "",
+              "a text that is longer than the model takes is an error, instead "
+              "of losing its end"},
+             no_truncate);
+  flags->Add({"batch_tokens", "N",
+              "tokens that are computed together (512); changes no result"},
+             batch_tokens, 1, 1 << 16);
+}
+
+void NoteTruncated(const Invocation& call, size_t truncated, size_t texts,
+                   size_t max_tokens) {
+  if (truncated == 0) return;
+  Note(call, absl::StrCat("note: ", truncated, " of ", texts,
+                          " texts had more than ", max_tokens,
+                          " tokens (the model's limit) and lost their end"));
 }
 
 absl::Status Check(const TextInput& input, bool terminal) {

@@ -3,6 +3,7 @@
 #ifndef LANEWISE_TOOLS_TEXT_INPUT_H_
 #define LANEWISE_TOOLS_TEXT_INPUT_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,13 @@ struct TextInput {
 
 // --file and --whole.
 void AddTextFlags(TextInput* input, FlagSet* flags);
+
+// --no_truncate and --batch_tokens, of programs that run whole texts.
+void AddBatchFlags(bool* no_truncate, size_t* batch_tokens, FlagSet* flags);
+
+// Says, if there are any, how many of the texts were cut.
+void NoteTruncated(const Invocation& call, size_t truncated, size_t texts,
+                   size_t max_tokens);
 
 // Contradictions. `terminal`: whether standard input is one.
 absl::Status Check(const TextInput& input, bool terminal);

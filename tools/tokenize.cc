@@ -19,6 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "simd/status_macros.h"
 #include "tools/escaped.h"
+#include "tools/json_line.h"
 #include "tools/output.h"
 
 namespace lanewise {
@@ -138,9 +139,7 @@ std::string Format(const Options& options, const Tokenizer& tokenizer,
     auto& tokens = json["tokens"] = nlohmann::ordered_json::array();
     for (int32_t id : ids) tokens.push_back(tokenizer.TokenText(id));
     json["text"] = std::string(text);
-    return absl::StrCat(
-        json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-        "\n");
+    return JsonLine(json);
   }
   if (options.decode) return absl::StrCat(text, "\n");
   if (!options.tokens) return absl::StrCat(absl::StrJoin(ids, " "), "\n");
