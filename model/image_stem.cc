@@ -4,6 +4,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "simd/convolution.h"
 #include "simd/status_macros.h"
 
 namespace lanewise {
@@ -41,20 +42,10 @@ absl::Status ImageStem::Run(absl::Span<const float> pixels, float* out) {
         spec_.width, " pixel values, found ", pixels.size()));
   }
   const ScopedFloatEnvironment environment;
-  // A patch's pixels side by side, in the order of the kernel's weights.
-  float* to = patches_.get();
-  const size_t size = spec_.size;
-  for (size_t top = 0; top + size <= spec_.height; top += size) {
-    for (size_t left = 0; left + size <= spec_.width; left += size) {
-      for (size_t channel = 0; channel < spec_.channels; ++channel) {
-        for (size_t y = top; y < top + size; ++y) {
-          const float* from =
-              pixels.data() + (channel * spec_.height + y) * spec_.width + left;
-          to = std::copy_n(from, size, to);
-        }
-      }
-    }
-  }
+  GatherPatches(
+      pixels.data(),
+      {spec_.channels, spec_.height, spec_.width, spec_.size, spec_.size}, 0,
+      spec_.patches(), patches_.get());
   const Weights& weights = model_.weights();
   const size_t width = model_.spec().width;
   out = std::copy(weights.class_token.begin(), weights.class_token.end(), out);
