@@ -10,19 +10,6 @@
 namespace lanewise {
 namespace {
 
-// `pattern` with the numbers of the layer and the expert in place of its "{}".
-std::string ExpandName(absl::string_view pattern, const SlotScope& scope) {
-  std::string name;
-  for (const std::optional<size_t>& number : {scope.layer, scope.expert}) {
-    const size_t at = pattern.find("{}");
-    if (!number.has_value() || at == pattern.npos) break;
-    absl::StrAppend(&name, pattern.substr(0, at), *number);
-    pattern.remove_prefix(at + 2);
-  }
-  absl::StrAppend(&name, pattern);
-  return name;
-}
-
 bool IsOfScope(const TensorRule& rule, absl::string_view pattern,
                const SlotScope& scope) {
   return !pattern.empty() &&
@@ -35,6 +22,30 @@ bool IsHead(const TensorRule& rule) {
 }
 
 }  // namespace
+
+std::string ExpandTensorName(absl::string_view pattern,
+                             const SlotScope& scope) {
+  std::string name;
+  for (const std::optional<size_t>& number : {scope.layer, scope.expert}) {
+    const size_t at = pattern.find("{}");
+    if (!number.has_value() || at == pattern.npos) break;
+    absl::StrAppend(&name, pattern.substr(0, at), *number);
+    pattern.remove_prefix(at + 2);
+  }
+  absl::StrAppend(&name, pattern);
+  return name;
+}
+
+absl::StatusOr<const Tensor*> FindPrefixed(const Checkpoint& checkpoint,
+                                           const Family& family,
+                                           absl::string_view name) {
+  for (const absl::string_view prefix : family.prefixes) {
+    absl::StatusOr<const Tensor*> tensor =
+        checkpoint.RequireTensor(absl::StrCat(prefix, name));
+    if (!absl::IsNotFound(tensor.status())) return tensor;
+  }
+  return nullptr;
+}
 
 SlotFinder::SlotFinder(const Checkpoint& checkpoint, const Family& family,
                        absl::Span<const TensorRule> rules, ModelSpec* spec,
@@ -56,7 +67,7 @@ absl::Status SlotFinder::Find(const SlotScope& scope, SlotTable* slots) {
   for (const TensorRule& rule : rules_) {
     if (!Counts(rule, scope)) continue;
     const std::string name = Expand(Pattern(rule), scope);
-    LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
+    LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindTensor(name));
     if (tensor == nullptr) continue;
     notes_.used.insert(tensor);
     if (rule.slot == Slot::kIgnored) continue;
@@ -90,7 +101,7 @@ absl::Status SlotFinder::DropAbsentHead() {
   for (const TensorRule& rule : rules_) {
     if (!Counts(rule, {}) || rule.tasks == kAllTasks) continue;
     LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor,
-                              FindPrefixed(Expand(Pattern(rule), {})));
+                              FindTensor(Expand(Pattern(rule), {})));
     if (tensor != nullptr) return absl::OkStatus();
   }
   spec_.head = {};
@@ -108,7 +119,7 @@ std::string SlotFinder::Expand(absl::string_view pattern,
   if (scope.layer.has_value()) {
     scope.layer = spec_.layers[*scope.layer].group.value_or(*scope.layer);
   }
-  return ExpandName(pattern, scope);
+  return ExpandTensorName(pattern, scope);
 }
 
 absl::string_view SlotFinder::Pattern(const TensorRule& rule) const {
@@ -131,22 +142,13 @@ absl::Status SlotFinder::CheckComplete(const SlotScope& scope,
   return absl::OkStatus();
 }
 
-// Null when there is none; UNIMPLEMENTED when its type is not supported (it
-// must not pass for an absent one).
-absl::StatusOr<const Tensor*> SlotFinder::FindPrefixed(
+// Null when there is none.
+absl::StatusOr<const Tensor*> SlotFinder::FindTensor(
     const std::string& name) const {
-  std::vector<std::string> names = {name};
-  if (!gguf_) {
-    names.clear();
-    for (const absl::string_view prefix : family_.prefixes) {
-      names.push_back(absl::StrCat(prefix, name));
-    }
-  }
-  for (const std::string& candidate : names) {
-    absl::StatusOr<const Tensor*> tensor = checkpoint_.RequireTensor(candidate);
-    if (!absl::IsNotFound(tensor.status())) return tensor;
-  }
-  return nullptr;
+  if (!gguf_) return FindPrefixed(checkpoint_, family_, name);
+  absl::StatusOr<const Tensor*> tensor = checkpoint_.RequireTensor(name);
+  if (absl::IsNotFound(tensor.status())) return nullptr;
+  return tensor;
 }
 
 bool SlotFinder::IsRequired(const TensorRule& rule,

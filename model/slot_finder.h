@@ -49,6 +49,17 @@ struct SlotScope {
   std::optional<size_t> layer, expert;
 };
 
+// `pattern` with the numbers of the layer and the expert in place of its "{}";
+// where the scope has no number it stays.
+std::string ExpandTensorName(absl::string_view pattern, const SlotScope& scope);
+
+// The tensor of a folder under one of the family's prefixes. Null when there is
+// none; UNIMPLEMENTED when its type is not supported (it must not pass for an
+// absent one).
+absl::StatusOr<const Tensor*> FindPrefixed(const Checkpoint& checkpoint,
+                                           const Family& family,
+                                           absl::string_view name);
+
 class SlotFinder {
  public:
   struct Notes {
@@ -74,7 +85,7 @@ class SlotFinder {
   bool Counts(const TensorRule& rule, const SlotScope& scope) const;
   std::string Expand(absl::string_view pattern, SlotScope scope) const;
   absl::string_view Pattern(const TensorRule& rule) const;
-  absl::StatusOr<const Tensor*> FindPrefixed(const std::string& name) const;
+  absl::StatusOr<const Tensor*> FindTensor(const std::string& name) const;
   absl::Status CheckComplete(const SlotScope& scope,
                              const SlotTable& slots) const;
   bool IsRequired(const TensorRule& rule, const SlotScope& scope) const;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/families/family.h"
 #include "model/format/json.h"
+#include "model/slot_finder.h"
 #include "model/slots.h"
 #include "model/tensor_source.h"
 #include "simd/quantize.h"
@@ -78,31 +79,6 @@ struct Stack {
   const ModelSpec* exported;
   absl::Span<const TensorRule> rules, exported_rules;
 };
-
-// A part of a stack: which layer, which expert of it.
-struct Scope {
-  std::optional<size_t> layer;
-  std::optional<size_t> expert;
-};
-
-// The name of a pattern there; numbers that the scope lacks stay "{}".
-std::string Expand(absl::string_view pattern, const Scope& scope) {
-  std::string name;
-  std::optional<size_t> number = scope.layer;
-  while (!pattern.empty()) {
-    const size_t at = pattern.find("{}");
-    absl::StrAppend(&name, pattern.substr(0, at));
-    if (at == absl::string_view::npos) break;
-    if (number.has_value()) {
-      absl::StrAppend(&name, *number);
-    } else {
-      name += "{}";
-    }
-    number = scope.expert;
-    pattern.remove_prefix(at + 2);
-  }
-  return name;
-}
 
 class FolderSource : public QuantizeSource {
  public:
@@ -173,7 +149,7 @@ class FolderSource : public QuantizeSource {
     const Tensor* tensor;
     const Stack* stack;
     const TensorRule* rule;  // of the folder
-    Scope scope;
+    SlotScope scope;
     bool stacked;
   };
   // A tensor of the file: values, or one part, or one for each expert.
@@ -187,7 +163,8 @@ class FolderSource : public QuantizeSource {
     return rule.layout == TensorLayout::kAddOne;
   }
 
-  static const LayerSpec* LayerOf(const ModelSpec& spec, const Scope& scope) {
+  static const LayerSpec* LayerOf(const ModelSpec& spec,
+                                  const SlotScope& scope) {
     return scope.layer.has_value() ? &spec.layers[*scope.layer] : nullptr;
   }
 
@@ -222,7 +199,7 @@ class FolderSource : public QuantizeSource {
     return absl::OkStatus();
   }
 
-  bool IsWanted(const TensorRule& rule, const Scope& scope) const {
+  bool IsWanted(const TensorRule& rule, const SlotScope& scope) const {
     const ModelSpec& spec = *stack_->spec;
     if (rule.slot == Slot::kHead && !rule.bias && spec.head.tied) return false;
     return HasSlot(spec, LayerOf(spec, scope), rule.slot, rule.bias);
@@ -236,7 +213,7 @@ class FolderSource : public QuantizeSource {
   }
 
   // What the architecture's table lists for a layer, or outside of layers.
-  absl::Status AddTensors(const Scope& scope) {
+  absl::Status AddTensors(const SlotScope& scope) {
     for (const TensorRule& rule : stack_->exported_rules) {
       if (rule.gguf.empty() || rule.slot == Slot::kIgnored) continue;
       const bool in_layer = absl::StrContains(rule.gguf, "{}");
@@ -247,19 +224,19 @@ class FolderSource : public QuantizeSource {
     return absl::OkStatus();
   }
 
-  absl::Status AddTensor(const TensorRule& rule, const Scope& scope) {
+  absl::Status AddTensor(const TensorRule& rule, const SlotScope& scope) {
     Item item;
     item.rule = &rule;
     LANEWISE_ASSIGN_OR_RETURN(item.parts, FindParts(rule, scope));
     if (item.parts.empty()) return CheckAbsent(rule, scope);
     // Two stacks may share a tensor.
-    if (!names_.insert(Expand(rule.gguf, scope)).second) {
+    if (!names_.insert(ExpandTensorName(rule.gguf, scope)).second) {
       return absl::OkStatus();
     }
     const Part& first = item.parts.front();
     LANEWISE_ASSIGN_OR_RETURN(const TensorSource source, SourceOf(first));
     SourceTensor out;
-    out.name = Expand(rule.gguf, scope);
+    out.name = ExpandTensorName(rule.gguf, scope);
     out.original = first.tensor->name;
     out.type = AddsOne(*first.rule) ? DType::kF32 : source.type();
     if (IsExpertSlot(rule.slot)) out.shape.push_back(item.parts.size());
@@ -280,14 +257,14 @@ class FolderSource : public QuantizeSource {
 
   // One part, or one for each expert; none when the folder lacks one.
   absl::StatusOr<std::vector<Part>> FindParts(const TensorRule& rule,
-                                              const Scope& scope) {
+                                              const SlotScope& scope) {
     const bool experts = IsExpertSlot(rule.slot);
     const size_t count = experts ? SizeOf(Dim::kExperts, *stack_->spec,
                                           LayerOf(*stack_->spec, scope))
                                  : 1;
     std::vector<Part> parts;
     for (size_t i = 0; i < count; ++i) {
-      Scope place = scope;
+      SlotScope place = scope;
       if (experts) place.expert = i;
       LANEWISE_ASSIGN_OR_RETURN(const std::optional<Part> part,
                                 FindPart(rule, place));
@@ -302,7 +279,7 @@ class FolderSource : public QuantizeSource {
   // table, or where the line has none, of the same slot. Lines without a name
   // in GGUF are other names of a slot in folders.
   absl::StatusOr<std::optional<Part>> FindPart(const TensorRule& wanted,
-                                               const Scope& scope) const {
+                                               const SlotScope& scope) const {
     const bool same_line =
         exported_.family == family_ && !wanted.hugging_face.empty();
     for (const TensorRule& rule : stack_->rules) {
@@ -311,11 +288,13 @@ class FolderSource : public QuantizeSource {
           (same_line && &rule != &wanted && !rule.gguf.empty())) {
         continue;
       }
-      const std::string name = Expand(rule.hugging_face, scope);
-      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor, FindPrefixed(name));
+      const std::string name = ExpandTensorName(rule.hugging_face, scope);
+      LANEWISE_ASSIGN_OR_RETURN(const Tensor* tensor,
+                                FindPrefixed(checkpoint_, *family_, name));
       if (tensor == nullptr) continue;
-      const bool stacked = scope.expert.has_value() &&
-                           name == Expand(rule.hugging_face, {scope.layer, {}});
+      const bool stacked =
+          scope.expert.has_value() &&
+          name == ExpandTensorName(rule.hugging_face, {scope.layer, {}});
       return std::optional<Part>({tensor, stack_, &rule, scope, stacked});
     }
     return std::optional<Part>();
@@ -323,7 +302,8 @@ class FolderSource : public QuantizeSource {
 
   // Whether the file may do without a tensor: it is optional, or another one
   // fills its slot.
-  absl::Status CheckAbsent(const TensorRule& wanted, const Scope& scope) const {
+  absl::Status CheckAbsent(const TensorRule& wanted,
+                           const SlotScope& scope) const {
     const bool head = wanted.slot == Slot::kHead && !wanted.bias;
     if (head || wanted.presence == Presence::kOptional) return absl::OkStatus();
     for (const TensorRule& rule : stack_->exported_rules) {
@@ -335,20 +315,10 @@ class FolderSource : public QuantizeSource {
                                 FindPart(rule, scope));
       if (part.has_value()) return absl::OkStatus();
     }
-    return absl::NotFoundError(
-        absl::StrCat(checkpoint_.path(), ": expected a tensor for GGUF's ",
-                     Expand(wanted.gguf, scope), ", found none that family ",
-                     family_->name, " has for it"));
-  }
-
-  // Null when there is none.
-  absl::StatusOr<const Tensor*> FindPrefixed(const std::string& name) const {
-    for (const absl::string_view prefix : family_->prefixes) {
-      absl::StatusOr<const Tensor*> tensor =
-          checkpoint_.RequireTensor(absl::StrCat(prefix, name));
-      if (!absl::IsNotFound(tensor.status())) return tensor;
-    }
-    return nullptr;
+    return absl::NotFoundError(absl::StrCat(
+        checkpoint_.path(), ": expected a tensor for GGUF's ",
+        ExpandTensorName(wanted.gguf, scope), ", found none that family ",
+        family_->name, " has for it"));
   }
 
   // Puts each row of the slot where the loader looks for it in a GGUF file: it
@@ -406,18 +376,19 @@ class FolderSource : public QuantizeSource {
   // Every tensor that a stack needs has gone into the file; says what has not.
   absl::Status CheckStack(absl::flat_hash_set<const Tensor*>* known) {
     for (size_t i = 0; i <= stack_->spec->layers.size(); ++i) {
-      Scope scope;
+      SlotScope scope;
       if (i > 0) scope.layer = i - 1;
       for (const TensorRule& rule : stack_->rules) {
         const bool in_layer = absl::StrContains(rule.hugging_face, "{}");
         if (rule.hugging_face.empty() || in_layer != scope.layer.has_value()) {
           continue;
         }
-        Scope place = scope;
+        SlotScope place = scope;
         if (IsExpertSlot(rule.slot)) place.expert = 0;
         LANEWISE_ASSIGN_OR_RETURN(
             const Tensor* tensor,
-            FindPrefixed(Expand(rule.hugging_face, place)));
+            FindPrefixed(checkpoint_, *family_,
+                         ExpandTensorName(rule.hugging_face, place)));
         if (tensor == nullptr || used_.contains(tensor)) continue;
         const bool wanted =
             rule.slot != Slot::kIgnored && IsWanted(rule, scope);
