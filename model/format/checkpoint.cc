@@ -55,14 +55,14 @@ class StoredCheckpoint : public Checkpoint {
   const TensorStore store_;
 };
 
-class GgufCheckpoint : public StoredCheckpoint {
+// Tensors that have no files beside them.
+class FilelessCheckpoint : public StoredCheckpoint {
  public:
-  GgufCheckpoint(std::string path, Gguf gguf)
-      : StoredCheckpoint(std::move(path), std::move(gguf).TakeStore()),
-        metadata_(std::move(gguf).TakeMetadata()) {}
+  // `reason`: why there are none.
+  FilelessCheckpoint(std::string path, TensorStore store,
+                     absl::string_view reason)
+      : StoredCheckpoint(std::move(path), std::move(store)), reason_(reason) {}
 
-  CheckpointKind kind() const override { return CheckpointKind::kGguf; }
-  const Metadata& metadata() const override { return metadata_; }
   absl::StatusOr<nlohmann::json> ReadJson(
       absl::string_view name) const override {
     return NoFiles(name);
@@ -73,10 +73,24 @@ class GgufCheckpoint : public StoredCheckpoint {
 
  private:
   absl::Status NoFiles(absl::string_view name) const {
-    return absl::NotFoundError(absl::StrCat(
-        path(), ": ", Printable(name), ": a GGUF file has no files beside it"));
+    return absl::NotFoundError(
+        absl::StrCat(path(), ": ", Printable(name), ": ", reason_));
   }
 
+  const absl::string_view reason_;
+};
+
+class GgufCheckpoint : public FilelessCheckpoint {
+ public:
+  GgufCheckpoint(std::string path, Gguf gguf)
+      : FilelessCheckpoint(std::move(path), std::move(gguf).TakeStore(),
+                           "a GGUF file has no files beside it"),
+        metadata_(std::move(gguf).TakeMetadata()) {}
+
+  CheckpointKind kind() const override { return CheckpointKind::kGguf; }
+  const Metadata& metadata() const override { return metadata_; }
+
+ private:
   const Metadata metadata_;
 };
 
@@ -126,27 +140,16 @@ std::vector<uint8_t> LittleEndian(absl::Span<const float> values) {
   return bytes;
 }
 
-class MemoryCheckpoint : public StoredCheckpoint {
+class MemoryCheckpoint : public FilelessCheckpoint {
  public:
   MemoryCheckpoint(std::string path, TensorStore store)
-      : StoredCheckpoint(path, std::move(store)), metadata_(std::move(path)) {}
+      : FilelessCheckpoint(path, std::move(store), "there are only tensors"),
+        metadata_(std::move(path)) {}
 
   CheckpointKind kind() const override { return CheckpointKind::kHuggingFace; }
   const Metadata& metadata() const override { return metadata_; }
-  absl::StatusOr<nlohmann::json> ReadJson(
-      absl::string_view name) const override {
-    return NoFiles(name);
-  }
-  absl::StatusOr<std::string> ReadText(absl::string_view name) const override {
-    return NoFiles(name);
-  }
 
  private:
-  absl::Status NoFiles(absl::string_view name) const {
-    return absl::NotFoundError(absl::StrCat(path(), ": ", Printable(name),
-                                            ": there are only tensors"));
-  }
-
   const Metadata metadata_;
 };
 
