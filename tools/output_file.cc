@@ -23,8 +23,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(
 }
 
 OutputFile::~OutputFile() {
-  if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (device_ >= 0) close(device_);
 }
 
 absl::Status OutputFile::Error(int error) const {
@@ -42,43 +41,31 @@ absl::Status OutputFile::Open() {
   if (stat(path_.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return Error(EISDIR);
     if (!S_ISREG(info.st_mode)) {
-      fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-      return fd_ >= 0 ? absl::OkStatus() : Error(errno);
+      device_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+      return device_ >= 0 ? absl::OkStatus() : Error(errno);
     }
     char resolved[PATH_MAX];
     if (realpath(path_.c_str(), resolved) == nullptr) return Error(errno);
     path_ = resolved;
   }
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    std::string name = absl::StrCat(path_, ".", getpid(), "-", i, ".partial");
-    fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ >= 0) {
-      temporary_ = std::move(name);
-      return absl::OkStatus();
-    }
-    if (errno != EEXIST) break;
-  }
-  return Error(errno);
+  const int error = file_.Create(path_);
+  return error == 0 ? absl::OkStatus() : Error(error);
 }
 
 absl::Status OutputFile::Write(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(fd_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return Error(errno);
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  return absl::OkStatus();
+  const int error = device_ >= 0 ? WriteAll(device_, bytes.data(), bytes.size())
+                                 : file_.Write(bytes.data(), bytes.size());
+  return error == 0 ? absl::OkStatus() : Error(error);
 }
 
 absl::Status OutputFile::Finish() {
-  if (!temporary_.empty() && fsync(fd_) != 0) return Error(errno);
-  if (close(std::exchange(fd_, -1)) != 0) return Error(errno);
-  if (temporary_.empty()) return absl::OkStatus();
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) return Error(errno);
-  temporary_.clear();
-  return absl::OkStatus();
+  if (device_ >= 0) {
+    return close(std::exchange(device_, -1)) == 0 ? absl::OkStatus()
+                                                  : Error(errno);
+  }
+  int error = file_.Close();
+  if (error == 0) error = file_.Rename();
+  return error == 0 ? absl::OkStatus() : Error(error);
 }
 
 }  // namespace lanewise

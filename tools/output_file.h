@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/format/partial_file.h"
 
 namespace lanewise {
 
@@ -31,8 +32,8 @@ class OutputFile {
   absl::Status Error(int error) const;
 
   std::string path_;
-  std::string temporary_;  // empty: path_ itself is open, or nothing is left
-  int fd_ = -1;
+  PartialFile file_;
+  int device_ = -1;  // path_ itself, where that is no file; else unused
 };
 
 }  // namespace lanewise

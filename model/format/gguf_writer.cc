@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -21,21 +19,6 @@ namespace {
 absl::Span<const uint8_t> BytesOf(const std::string& text) {
   return absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(text.data()),
                              text.size());
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return path.substr(0, std::max<size_t>(slash, 1));
-}
-
-// A rename is on the disk when its folder is; not all systems can say so.
-void SyncFolder(const std::string& path) {
-  const int fd =
-      open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
 }
 
 }  // namespace
@@ -61,11 +44,6 @@ absl::StatusOr<std::unique_ptr<GgufWriter>> GgufWriter::Create(
   writer->header_ = std::string();
   LANEWISE_RETURN_IF_ERROR(writer->NextTensors());
   return writer;
-}
-
-GgufWriter::~GgufWriter() {
-  if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 // Sizes and the header; the file is not touched.
@@ -97,23 +75,14 @@ absl::Status GgufWriter::OpenTemporary() {
         S_ISDIR(info.st_mode) ? "a directory: add a name like /model.gguf"
                               : "a device or pipe"));
   }
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    std::string name = absl::StrCat(path_, ".", getpid(), "-", i, ".partial");
-    fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ >= 0) {
-      temporary_ = std::move(name);
-      return absl::OkStatus();
-    }
-    if (errno != EEXIST) break;
-  }
-  return Error(errno, "create the file");
+  const int error = file_.Create(path_);
+  return error == 0 ? absl::OkStatus() : Error(error, "create the file");
 }
 
 // An early end when the disk is too small.
 absl::Status GgufWriter::Reserve() {
 #ifdef __linux__
-  if (fallocate(fd_, 0, 0, static_cast<off_t>(file_bytes_)) == 0) {
+  if (fallocate(file_.fd(), 0, 0, static_cast<off_t>(file_bytes_)) == 0) {
     return absl::OkStatus();
   }
   if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT) {
@@ -124,16 +93,9 @@ absl::Status GgufWriter::Reserve() {
 }
 
 absl::Status GgufWriter::Write(absl::Span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const size_t part = std::min(bytes.size(), size_t{1} << 30);
-    const ssize_t count = write(fd_, bytes.data(), part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return Error(errno, absl::StrCat("write ", file_bytes_, " bytes"));
-    }
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-  return absl::OkStatus();
+  const int error = file_.Write(bytes.data(), bytes.size());
+  if (error == 0) return absl::OkStatus();
+  return Error(error, absl::StrCat("write ", file_bytes_, " bytes"));
 }
 
 absl::Status GgufWriter::Pad(uint64_t size) {
@@ -172,14 +134,12 @@ absl::Status GgufWriter::Finish() {
         Printable(path_, 1000), ": ", Printable(tensors_[current_].name),
         ": expected ", bytes_[current_], " bytes, found ", written_));
   }
-  if (fsync(fd_) != 0) return Error(errno, "write to the disk");
-  const int fd = std::exchange(fd_, -1);
-  if (close(fd) != 0) return Error(errno, "write to the disk");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return Error(errno, "rename the finished file");
+  if (const int error = file_.Close(); error != 0) {
+    return Error(error, "write to the disk");
   }
-  temporary_.clear();
-  SyncFolder(path_);
+  if (const int error = file_.Rename(); error != 0) {
+    return Error(error, "rename the finished file");
+  }
   return absl::OkStatus();
 }
 

@@ -6,10 +6,7 @@
 //   LANEWISE_RETURN_IF_ERROR(writer->Append(bytes));  // 32 of them
 //   LANEWISE_RETURN_IF_ERROR(writer->Finish());
 //
-// The data go to a file of another name in the same folder, which takes the
-// wanted name in Finish, once all is on the disk. Without Finish, so after any
-// error, the destructor removes it: a file of the wanted name is whole or not
-// there, or still the one that was there before.
+// The file takes its name in Finish, once all is on the disk (PartialFile).
 //
 // Specification: github.com/ggml-org/ggml/blob/master/docs/gguf.md. The order
 // of bytes is that of its reference writer.
@@ -26,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/format/metadata.h"
+#include "model/format/partial_file.h"
 #include "simd/types.h"
 
 namespace lanewise {
@@ -48,10 +46,6 @@ class GgufWriter {
   static absl::StatusOr<std::unique_ptr<GgufWriter>> Create(
       const std::string& path, const Metadata& metadata,
       std::vector<GgufTensor> tensors);
-  ~GgufWriter();
-
-  GgufWriter(const GgufWriter&) = delete;
-  GgufWriter& operator=(const GgufWriter&) = delete;
 
   // The next bytes of the tensor whose turn it is, in the order of the list;
   // OUT_OF_RANGE beyond its end. Calls may cut a tensor anywhere.
@@ -73,8 +67,7 @@ class GgufWriter {
   absl::Status Error(int error, absl::string_view what) const;
 
   std::string path_;
-  std::string temporary_;  // "" when there is none (any more)
-  int fd_ = -1;
+  PartialFile file_;
   std::vector<GgufTensor> tensors_;
   std::vector<uint64_t> bytes_;  // of each tensor
   std::string header_;           // with its padding; empty once written
