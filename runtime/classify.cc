@@ -65,8 +65,9 @@ absl::StatusOr<std::unique_ptr<Classifier>> Classifier::Create(
   auto classifier = absl::WrapUnique(new Classifier(shared, runner));
   classifier->path_ = checkpoint.path();
   const ModelSpec& spec = runner->model().spec();
-  LANEWISE_ASSIGN_OR_RETURN(classifier->limit_,
-                            ReadTextLimit(checkpoint, spec));
+  LANEWISE_ASSIGN_OR_RETURN(
+      classifier->limit_,
+      ReadTextLimit(checkpoint, spec, classifier->tokenizer()));
   classifier->limit_.max_tokens =
       std::min(classifier->limit_.max_tokens, shared.context_length);
   classifier->labels_ = spec.head.labels;

@@ -78,8 +78,9 @@ absl::StatusOr<std::unique_ptr<Embedder>> Embedder::Create(
     BatchRunner* runner) {
   auto embedder = absl::WrapUnique(new Embedder(shared, runner));
   embedder->path_ = checkpoint.path();
-  LANEWISE_ASSIGN_OR_RETURN(
-      embedder->config_, ReadEmbedConfig(checkpoint, runner->model().spec()));
+  LANEWISE_ASSIGN_OR_RETURN(embedder->config_,
+                            ReadEmbedConfig(checkpoint, runner->model().spec(),
+                                            shared.prompts->tokenizer()));
   EmbedConfig& config = embedder->config_;
   config.limit.max_tokens =
       std::min(config.limit.max_tokens, shared.context_length);

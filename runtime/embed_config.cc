@@ -61,17 +61,6 @@ std::string FileOf(const Checkpoint& checkpoint, absl::string_view name) {
   return absl::StrCat(checkpoint.path(), "/", name);
 }
 
-// max_length of a tokenizer.json's truncation; 0: none.
-absl::StatusOr<uint64_t> ReadTokenizerTruncation(const Checkpoint& checkpoint) {
-  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json json,
-                            ReadOptional(checkpoint, "tokenizer.json"));
-  const nlohmann::json* truncation = FindJson(json, "truncation");
-  if (truncation == nullptr) return 0;
-  return GetUintOr(*truncation,
-                   FileOf(checkpoint, "tokenizer.json: truncation"),
-                   "max_length", UINT32_MAX, 0);
-}
-
 class FolderReader {
  public:
   FolderReader(const Checkpoint& checkpoint, EmbedConfig* config)
@@ -274,18 +263,19 @@ absl::Status ReadMetadata(const Metadata& metadata, EmbedConfig* config) {
 }  // namespace
 
 absl::StatusOr<TextLimit> ReadTextLimit(const Checkpoint& checkpoint,
-                                        const ModelSpec& spec) {
+                                        const ModelSpec& spec,
+                                        const Tokenizer& tokenizer) {
   TextLimit limit;
   limit.max_tokens = spec.max_positions;
   if (checkpoint.kind() == CheckpointKind::kGguf) return limit;
   constexpr absl::string_view kTokenizer = "tokenizer_config.json";
   constexpr absl::string_view kSentence = "sentence_bert_config.json";
-  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json tokenizer,
+  LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json config,
                             ReadOptional(checkpoint, kTokenizer));
   const std::string file = FileOf(checkpoint, kTokenizer);
   LANEWISE_ASSIGN_OR_RETURN(
       const std::string side,
-      GetStringOr(tokenizer, file, "truncation_side", "right"));
+      GetStringOr(config, file, "truncation_side", "right"));
   limit.truncate_left = side == "left";
   LANEWISE_ASSIGN_OR_RETURN(const nlohmann::json sentence,
                             ReadOptional(checkpoint, kSentence));
@@ -296,23 +286,22 @@ absl::StatusOr<TextLimit> ReadTextLimit(const Checkpoint& checkpoint,
                             GetUintOr(sentence, FileOf(checkpoint, kSentence),
                                       "max_seq_length", UINT32_MAX, 0));
   if (length == 0) {
-    LANEWISE_ASSIGN_OR_RETURN(
-        const double stated,
-        GetFloatOr(tokenizer, file, "model_max_length", 0));
+    LANEWISE_ASSIGN_OR_RETURN(const double stated,
+                              GetFloatOr(config, file, "model_max_length", 0));
     // 1e30 stands for no limit.
     if (stated >= 1 && stated < 1e9) length = static_cast<uint64_t>(stated);
   }
-  if (length == 0) {
-    LANEWISE_ASSIGN_OR_RETURN(length, ReadTokenizerTruncation(checkpoint));
-  }
+  if (length == 0) length = tokenizer.max_length().value_or(0);
   if (length > 0) limit.max_tokens = std::min<size_t>(limit.max_tokens, length);
   return limit;
 }
 
 absl::StatusOr<EmbedConfig> ReadEmbedConfig(const Checkpoint& checkpoint,
-                                            const ModelSpec& spec) {
+                                            const ModelSpec& spec,
+                                            const Tokenizer& tokenizer) {
   EmbedConfig config;
-  LANEWISE_ASSIGN_OR_RETURN(config.limit, ReadTextLimit(checkpoint, spec));
+  LANEWISE_ASSIGN_OR_RETURN(config.limit,
+                            ReadTextLimit(checkpoint, spec, tokenizer));
   if (checkpoint.kind() == CheckpointKind::kGguf) {
     LANEWISE_RETURN_IF_ERROR(ReadMetadata(checkpoint.metadata(), &config));
   } else {

@@ -11,6 +11,7 @@
 #include "lanewise/embedding.h"
 #include "model/format/checkpoint.h"
 #include "model/spec.h"
+#include "model/tokenizer/tokenizer.h"
 #include "simd/activation.h"
 
 namespace lanewise {
@@ -24,9 +25,10 @@ struct TextLimit {
 
 // What bounds a text: the model's positions, and of a folder max_seq_length of
 // sentence_bert_config.json, else model_max_length of tokenizer_config.json,
-// else the truncation of tokenizer.json.
+// else the tokenizer's own truncation.
 absl::StatusOr<TextLimit> ReadTextLimit(const Checkpoint& checkpoint,
-                                        const ModelSpec& spec);
+                                        const ModelSpec& spec,
+                                        const Tokenizer& tokenizer);
 
 // A linear map after pooling, in a folder of its own.
 struct EmbedDenseConfig {
@@ -54,7 +56,8 @@ struct EmbedConfig {
 // dense layers and no scaling. GGUF: <architecture>.pooling_type. UNIMPLEMENTED
 // for modules that are not known, with their type.
 absl::StatusOr<EmbedConfig> ReadEmbedConfig(const Checkpoint& checkpoint,
-                                            const ModelSpec& spec);
+                                            const ModelSpec& spec,
+                                            const Tokenizer& tokenizer);
 
 }  // namespace lanewise
 

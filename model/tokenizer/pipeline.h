@@ -65,6 +65,10 @@ class Pipeline : public Tokenizer {
   std::optional<int32_t> TokenId(absl::string_view token) const override;
   std::string TokenText(int32_t id) const override;
   bool IsSpecial(int32_t id) const override;
+  std::optional<size_t> max_length() const override {
+    if (!stages_.truncation.has_value()) return std::nullopt;
+    return stages_.truncation->max_length;
+  }
   std::optional<int32_t> bos_id() const override { return stages_.bos_id; }
   std::optional<int32_t> eos_id() const override { return stages_.eos_id; }
 

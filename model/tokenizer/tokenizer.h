@@ -112,6 +112,10 @@ class Tokenizer {
       int32_t id) const = 0;  // its spelling; "" out of range
   virtual bool IsSpecial(int32_t id) const = 0;
 
+  // The length that the tokenizer's own truncation cuts to, where its file
+  // switches one on.
+  virtual std::optional<size_t> max_length() const = 0;
+
   // What the files say; unset where they say nothing. From a GGUF file:
   // tokenizer.ggml.bos_token_id and so on; from JSON the caller sets nothing
   // here (tokenizer_config.json and generation_config.json are the model's

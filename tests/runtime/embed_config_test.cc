@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "model/format/checkpoint.h"
 #include "model/format/gguf_writer.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace lanewise {
 namespace {
@@ -40,7 +41,11 @@ absl::StatusOr<EmbedConfig> Read(std::optional<int64_t> pooling_type,
   spec.max_positions = 77;
   spec.layers.resize(1);
   spec.layers[0].attention.causal = causal;
-  return ReadEmbedConfig(**checkpoint, spec);
+  const auto tokenizer = Tokenizer::FromJson(
+      R"({"model": {"type": "WordLevel", "vocab": {"<unk>": 0}}})",
+      "tokenizer.json");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return ReadEmbedConfig(**checkpoint, spec, **tokenizer);
 }
 
 TEST(EmbedConfig, PoolingTypesOfGguf) {
