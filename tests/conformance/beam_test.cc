@@ -2,47 +2,30 @@
 // scores, with f32 activations and cache, on every target here.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "golden_root.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/beam_runner.h"
 #include "tests/conformance/case_folder.h"
+#include "tests/conformance/model_cases.h"
 #include "tests/conformance/run_params.h"
 #include "tests/simd/kernel_test.h"
 
 namespace lanewise {
 namespace {
 
-namespace fs = std::filesystem;
-
-bool IsCase(const fs::path& folder) {
-  const auto opened = CaseFolder::Open(folder.string());
-  if (!opened.ok() ||
-      opened->json().value("family", "decoder") == "encoder-decoder") {
-    return false;
-  }
-  return std::any_of(opened->runs().begin(), opened->runs().end(), HasBeams);
-}
-
-// The cases in the tree, and where LANEWISE_GOLDEN names the whole suite all of
-// its decoders.
+// Those with runs of beam search.
 std::vector<std::string> Cases() {
-  const char* named = std::getenv("LANEWISE_GOLDEN");
-  const std::string golden = named != nullptr ? named : kGoldenRoot;
-  std::vector<std::string> folders;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(
-           golden.empty() ? "tests/data/models" : golden + "/models/decoder",
-           error)) {
-    if (IsCase(entry.path())) folders.push_back(entry.path().string());
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
+  std::vector<std::string> cases = ModelCases("decoder");
+  const auto has_no_beams = [](const std::string& path) {
+    const auto folder = CaseFolder::Open(path);
+    return !folder.ok() ||
+           std::none_of(folder->runs().begin(), folder->runs().end(), HasBeams);
+  };
+  cases.erase(std::remove_if(cases.begin(), cases.end(), has_no_beams),
+              cases.end());
+  return cases;
 }
 
 class BeamTest : public testing::TestWithParam<std::string> {};
@@ -74,9 +57,7 @@ TEST_P(BeamTest, S23EqualsReferenceInSmallChunks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, BeamTest, testing::ValuesIn(Cases()),
-                         [](const testing::TestParamInfo<std::string>& param) {
-                           return fs::path(param.param).filename().string();
-                         });
+                         CaseTestName);
 
 // A suite without cases tests nothing.
 TEST(BeamCases, ThereAreSome) { EXPECT_GE(Cases().size(), 7u); }

@@ -168,6 +168,20 @@ LegacyFolder::~LegacyFolder() {
   if (!path_.empty()) fs::remove_all(path_, error);
 }
 
+absl::StatusOr<std::unique_ptr<Checkpoint>> OpenModel(const CaseFolder& folder,
+                                                      CaseReport* report) {
+  const std::string file = folder.path() + "/case.json";
+  LANEWISE_ASSIGN_OR_RETURN(report->name,
+                            GetString(folder.json(), file, "name"));
+  LANEWISE_ASSIGN_OR_RETURN(
+      report->architecture,
+      GetStringOr(folder.json(), file, "architecture", "?"));
+  LANEWISE_ASSIGN_OR_RETURN(std::unique_ptr<Checkpoint> checkpoint,
+                            Checkpoint::Open(folder.path()));
+  report->weights = WeightTypes(*checkpoint);
+  return checkpoint;
+}
+
 std::string WeightTypes(const Checkpoint& checkpoint) {
   std::map<std::string, size_t> bytes;
   for (const Tensor& tensor : checkpoint.tensors()) {

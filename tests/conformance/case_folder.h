@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "model/format/checkpoint.h"
 #include "model/format/safetensors.h"
 #include "nlohmann/json.hpp"
+#include "tests/conformance/case_report.h"
 
 namespace lanewise {
 
@@ -106,6 +108,11 @@ class LegacyFolder {
 
   std::string path_;
 };
+
+// The checkpoint in a case's folder; name, architecture and weights go into the
+// report.
+absl::StatusOr<std::unique_ptr<Checkpoint>> OpenModel(const CaseFolder& folder,
+                                                      CaseReport* report);
 
 // Storage types of the matrices in a checkpoint, the one with the most bytes
 // first: "Q4_K, Q6_K".

@@ -42,14 +42,7 @@ class Runner {
       : golden_(golden), context_(context), report_(*report) {}
 
   absl::Status Load() {
-    const std::string file = golden_.path() + "/case.json";
-    LANEWISE_ASSIGN_OR_RETURN(report_.name,
-                              GetString(golden_.json(), file, "name"));
-    LANEWISE_ASSIGN_OR_RETURN(
-        report_.architecture,
-        GetStringOr(golden_.json(), file, "architecture", "?"));
-    LANEWISE_ASSIGN_OR_RETURN(checkpoint_, Checkpoint::Open(golden_.path()));
-    report_.weights = WeightTypes(*checkpoint_);
+    LANEWISE_ASSIGN_OR_RETURN(checkpoint_, OpenModel(golden_, &report_));
     LANEWISE_ASSIGN_OR_RETURN(model_, Model::Load(*checkpoint_, context_, {}));
     Executor::Options options;
     options.activations = ActivationType::kF32;

@@ -1,79 +1,30 @@
 // Encoder-only models against the reference's outputs, with f32 activations,
 // on every target.
-#include <algorithm>
-#include <cctype>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
-#include <system_error>
-#include <vector>
 
-#include "golden_root.h"
 #include "gtest/gtest.h"
-#include "simd/context.h"
-#include "tests/conformance/case_folder.h"
 #include "tests/conformance/encoder_runner.h"
+#include "tests/conformance/model_cases.h"
 
 namespace lanewise {
 namespace {
 
-namespace fs = std::filesystem;
-
-// The encoders in the tree, or where LANEWISE_GOLDEN names the whole suite all
-// of its encoders.
-std::vector<std::string> Cases() {
-  const char* named = std::getenv("LANEWISE_GOLDEN");
-  const std::string golden = named != nullptr ? named : kGoldenRoot;
-  std::vector<std::string> folders;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(
-           golden.empty() ? "tests/data/models" : golden + "/models/encoder",
-           error)) {
-    const auto folder = CaseFolder::Open(entry.path().string());
-    if (folder.ok() && folder->json().value("family", "") == "encoder") {
-      folders.push_back(entry.path().string());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
 class EncoderTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(EncoderTest, EqualsReference) {
-  for (const Target& target : Target::Available()) {
-    SCOPED_TRACE(std::string(target.name()));
-    Context::Options options;
-    options.target = target;
-    auto context = Context::Create(options);
-    ASSERT_TRUE(context.ok());
-    const auto report = RunEncoderCase(GetParam(), **context);
-    ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_FALSE(report->comparisons.empty());
-    EXPECT_TRUE(report->passed()) << report->Failures();
-    std::printf("%s on %s: %zu comparisons, largest error %.2g\n",
-                report->name.c_str(), std::string(target.name()).c_str(),
-                report->comparisons.size(), report->LargestError());
-  }
+  ExpectReferenceOnEveryTarget([](const Context& context) {
+    return RunEncoderCase(GetParam(), context);
+  });
 }
 
-std::string TestName(const testing::TestParamInfo<std::string>& param) {
-  const fs::path path = param.param;
-  std::string name =
-      path.parent_path().filename().string() + "_" + path.filename().string();
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, EncoderTest, testing::ValuesIn(Cases()),
-                         TestName);
+INSTANTIATE_TEST_SUITE_P(Models, EncoderTest,
+                         testing::ValuesIn(ModelCases("encoder")),
+                         CaseTestName);
 
 // A suite without cases tests nothing.
-TEST(EncoderCases, ThereAreSome) { EXPECT_GE(Cases().size(), 1u); }
+TEST(EncoderCases, ThereAreSome) {
+  EXPECT_GE(ModelCases("encoder").size(), 1u);
+}
 
 }  // namespace
 }  // namespace lanewise
