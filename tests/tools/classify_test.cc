@@ -105,12 +105,9 @@ TEST(Classify, ErrorsAreOneLine) {
       {{}, 1, "the input is empty"},
   };
   for (const auto& test : cases) {
-    const RunResult result = Invoke(test.arguments);
     SCOPED_TRACE(absl::StrJoin(test.arguments, " "));
-    EXPECT_EQ(result.exit_code, test.exit_code);
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(absl::StrContains(result.err, test.word)) << result.err;
-    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    ExpectErrorLine(Invoke(test.arguments), "classify", test.exit_code,
+                    {test.word});
   }
 }
 

@@ -17,19 +17,11 @@ namespace {
 
 constexpr char kProgram[] = "tools/generate_no_model";
 
-// An error: nothing on standard output, one line on standard error.
 void ExpectError(const std::vector<std::string>& arguments, int exit_code,
                  const std::vector<std::string>& words,
                  const RunOptions& options = {}) {
-  const RunResult result = RunProgram(kProgram, arguments, options);
-  SCOPED_TRACE(result.err);
-  EXPECT_EQ(result.exit_code, exit_code);
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(absl::StartsWith(result.err, "generate: "));
-  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
-  for (const std::string& word : words) {
-    EXPECT_TRUE(absl::StrContains(result.err, word)) << word;
-  }
+  ExpectErrorLine(RunProgram(kProgram, arguments, options), "generate",
+                  exit_code, words);
 }
 
 TEST(GenerateErrors, Usage) {

@@ -134,11 +134,8 @@ TEST(Inspect, ErrorsAreOneLine) {
       {{TestFolder("empty")}, 1, "no model"},
   };
   for (const auto& test : cases) {
-    const RunResult result = Invoke(test.arguments);
-    EXPECT_EQ(result.exit_code, test.exit_code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(absl::StrContains(result.err, test.word)) << result.err;
-    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+    ExpectErrorLine(Invoke(test.arguments), "inspect", test.exit_code,
+                    {test.word});
   }
 }
 
@@ -180,10 +177,8 @@ TEST(Inspect, AttentionErrorsAreOneLine) {
       {{"--attention", "a", "--output", "/none/x", kLlama}, 1, "/none/x.npy"},
   };
   for (const auto& test : cases) {
-    const RunResult result = Invoke(test.arguments);
-    EXPECT_EQ(result.exit_code, test.exit_code) << result.err;
-    EXPECT_TRUE(absl::StrContains(result.err, test.word)) << result.err;
-    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+    ExpectErrorLine(Invoke(test.arguments), "inspect", test.exit_code,
+                    {test.word});
   }
 }
 

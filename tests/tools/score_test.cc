@@ -240,17 +240,9 @@ TEST(Score, HelpTeachesByExampleAndNamesEachFlag) {
   }
 }
 
-// An error: nothing on standard output, one line on standard error.
 void ExpectError(const RunResult& result, int exit_code,
                  const std::vector<std::string>& words) {
-  SCOPED_TRACE(result.err);
-  EXPECT_EQ(result.exit_code, exit_code);
-  EXPECT_EQ(result.out, "");
-  EXPECT_TRUE(absl::StartsWith(result.err, "score: "));
-  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
-  for (const std::string& word : words) {
-    EXPECT_TRUE(absl::StrContains(result.err, word)) << word;
-  }
+  ExpectErrorLine(result, "score", exit_code, words);
 }
 
 TEST(ScoreErrors, Usage) {

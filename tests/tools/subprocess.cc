@@ -15,6 +15,9 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
 namespace lanewise {
 namespace {
 
@@ -220,6 +223,18 @@ RunResult RunProgram(const std::string& program,
                      const std::vector<std::string>& arguments,
                      const RunOptions& options) {
   return Child(program, arguments, options).Finish();
+}
+
+void ExpectErrorLine(const RunResult& result, const std::string& program,
+                     int exit_code, const std::vector<std::string>& words) {
+  SCOPED_TRACE(result.err);
+  EXPECT_EQ(result.exit_code, exit_code);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(absl::StartsWith(result.err, program + ": "));
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+  for (const std::string& word : words) {
+    EXPECT_TRUE(absl::StrContains(result.err, word)) << word;
+  }
 }
 
 }  // namespace lanewise

@@ -83,6 +83,12 @@ RunResult RunProgram(const std::string& program,
                      const std::vector<std::string>& arguments,
                      const RunOptions& options = {});
 
+// An error as all programs tell it: this exit code, nothing on standard output,
+// and on standard error one line that begins with `program: ` and has the
+// words.
+void ExpectErrorLine(const RunResult& result, const std::string& program,
+                     int exit_code, const std::vector<std::string>& words);
+
 }  // namespace lanewise
 
 #endif  // LANEWISE_TESTS_TOOLS_SUBPROCESS_H_

@@ -109,12 +109,9 @@ TEST(Tokenize, ErrorsAreOneLine) {
       {{"--model", kLlama, "--file", kLlama}, 1, "found a directory"},
   };
   for (const auto& test : cases) {
-    const RunResult result = Invoke(test.arguments);
     SCOPED_TRACE(absl::StrJoin(test.arguments, " "));
-    EXPECT_EQ(result.exit_code, test.exit_code);
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(absl::StrContains(result.err, test.word)) << result.err;
-    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+    ExpectErrorLine(Invoke(test.arguments), "tokenize", test.exit_code,
+                    {test.word});
   }
 }
 
