@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "lanewise/engine.h"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 namespace {
@@ -19,13 +20,6 @@ using testing::HasSubstr;
 using Ids = std::vector<int32_t>;
 
 constexpr char kModel[] = "tests/data/models/llama";
-
-std::unique_ptr<Engine> LoadEngine(const std::string& path,
-                                   const EngineOptions& options = {}) {
-  auto engine = Engine::Load(path, options);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return engine.ok() ? *std::move(engine) : nullptr;
-}
 
 // The llama of tests/data with a window over keys, and `layers` of its three
 // layers. 0: no window.

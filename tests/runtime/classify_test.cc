@@ -19,6 +19,7 @@
 #include "model/tokenizer/tokenizer.h"
 #include "simd/context.h"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 namespace {
@@ -32,12 +33,6 @@ constexpr char kMasked[] = "tests/data/models/bert_mlm";
 constexpr double kNear = 1e-6;
 constexpr char kText[] = "The quick brown fox";
 constexpr char kPair[] = "It's 42, isn't it?";
-
-std::unique_ptr<Engine> LoadEngine(const std::string& path) {
-  auto engine = Engine::Load(path, {});
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return engine.ok() ? *std::move(engine) : nullptr;
-}
 
 // A small classifier with the tokenizer of another model, less the tokens that
 // it has no rows for.

@@ -28,13 +28,6 @@ const std::vector<std::string>& Texts() {
   return *texts;
 }
 
-std::unique_ptr<Engine> LoadEngine(const std::string& path,
-                                   EngineOptions options) {
-  auto engine = Engine::Load(path, options);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return engine.ok() ? *std::move(engine) : nullptr;
-}
-
 EmbedRequest Request(std::vector<std::string> texts) {
   EmbedRequest request;
   request.texts = std::move(texts);

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "lanewise/engine.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 
@@ -21,10 +21,6 @@ inline constexpr size_t kEmbedWidth = 48;  // of bert_mlm and of llama
 
 // Texts of many lengths and kinds.
 const std::vector<std::string>& Texts();
-
-// A failure of the test and null when it does not load.
-std::unique_ptr<Engine> LoadEngine(const std::string& path,
-                                   EngineOptions options = {});
 
 EmbedRequest Request(std::vector<std::string> texts);
 

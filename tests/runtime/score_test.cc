@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "lanewise/engine.h"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 namespace {
@@ -25,13 +26,6 @@ using Ids = std::vector<int32_t>;
 constexpr char kModel[] = "tests/data/models/llama";  // puts <s> before a text
 constexpr char kGpt2[] = "tests/data/models/gpt2";    // puts nothing
 constexpr char kText[] = "It wasn't the first 42 times";
-
-std::unique_ptr<Engine> LoadEngine(const std::string& path,
-                                   const EngineOptions& options = {}) {
-  auto engine = Engine::Load(path, options);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return engine.ok() ? *std::move(engine) : nullptr;
-}
 
 EngineOptions Exact() {
   EngineOptions options;

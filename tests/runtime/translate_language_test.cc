@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/language_tokens.h"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 namespace {
@@ -55,11 +56,7 @@ class Languages {
   }
   ModelFolder& folder() { return folder_; }
 
-  std::unique_ptr<Engine> Load() const {
-    auto engine = Engine::Load(folder_.path(), {});
-    EXPECT_TRUE(engine.ok()) << engine.status();
-    return engine.ok() ? *std::move(engine) : nullptr;
-  }
+  std::unique_ptr<Engine> Load() const { return LoadEngine(folder_.path()); }
 
  private:
   static void Add(nlohmann::json& json, const std::string& name,

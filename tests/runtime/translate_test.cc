@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "lanewise/engine.h"
 #include "tests/model/model_folder.h"
+#include "tests/runtime/load_engine.h"
 
 namespace lanewise {
 namespace {
@@ -28,13 +29,6 @@ constexpr char kModel[] = "tools/models/g2p_t5";
 constexpr char kLlama[] = "tests/data/models/llama";
 const std::vector<std::string> kWords = {
     "beezley", "a", "incomprehensibilities", "world", "beezley", "x'y", "cat"};
-
-std::unique_ptr<Engine> LoadEngine(const std::string& path,
-                                   const EngineOptions& options = {}) {
-  auto engine = Engine::Load(path, options);
-  EXPECT_TRUE(engine.ok()) << engine.status();
-  return engine.ok() ? *std::move(engine) : nullptr;
-}
 
 TranslateRequest Request(std::vector<std::string> texts) {
   TranslateRequest request;
