@@ -64,6 +64,8 @@ absl::StatusOr<std::unique_ptr<Classifier>> Classifier::Create(
     BatchRunner* runner) {
   auto classifier = absl::WrapUnique(new Classifier(shared, runner));
   classifier->path_ = checkpoint.path();
+  // Without a head to classify by, every call is an error of Task().
+  if (!classifier->Task().ok()) return classifier;
   const ModelSpec& spec = runner->model().spec();
   LANEWISE_ASSIGN_OR_RETURN(
       classifier->limit_,
