@@ -15,6 +15,7 @@
 #include "simd/types.h"
 #include "tests/simd/attention_cache.h"
 #include "tests/simd/kernel_test.h"
+#include "tests/simd/scalar_lanes.h"
 
 namespace lanewise {
 
@@ -28,35 +29,6 @@ inline float RoundTo(CacheType type, float value) {
   if (type == CacheType::kF16) return F32FromF16(F16FromF32(value));
   if (type == CacheType::kBF16) return F32FromBF16(BF16FromF32(value));
   return value;
-}
-
-// Exp of simd/math-inl.h, one lane.
-inline float ScalarExp(float x) {
-  if (std::isnan(x)) return x;
-  if (x < -87.33654475f) return 0.0f;
-  if (x > 88.72283173f) return std::numeric_limits<float>::infinity();
-  const float n = std::nearbyint(x * 1.44269504088896341f);
-  float r = std::fma(-n, 0.693359375f, x);
-  r = std::fma(-n, -2.12194440e-4f, r);
-  float p = 1.9875691500e-4f;
-  for (const float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
-                        1.6666665459e-1f, 5.0000001201e-1f}) {
-    p = std::fma(p, r, c);
-  }
-  p = std::fma(r * r, p, r) + 1.0f;
-  return std::ldexp(p, static_cast<int>(n));
-}
-
-// Tanh of simd/math-inl.h, one lane.
-inline float ScalarTanh(float x) {
-  const float a = std::fabs(x), z = a * a;
-  float p = -6.09671418e-3f;
-  for (const float c :
-       {2.09971797e-2f, -5.38509078e-2f, 0.133327693f, -0.333333284f}) {
-    p = std::fma(p, z, c);
-  }
-  if (a < 0.625f) return std::copysign(std::fma(a * z, p, a), x);
-  return std::copysign(1.0f - 2.0f / (ScalarExp(a + a) + 1.0f), x);
 }
 
 // One sequence with its queries, keys and values in row-major order.
